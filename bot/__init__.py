@@ -1,0 +1,1 @@
+"""Talks to the world: Slack, models, text messages, the clock and the command line."""

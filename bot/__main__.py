@@ -1,0 +1,272 @@
+"""The command line: everything people can do in Slack, and what operators need, with `--json` for programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from bot import terminal
+from bot.app import build
+from bot.commands import Start, form_of, start_run
+from bot.decisions import DraftRefused, Wish, decide
+from bot.dispatch import advance
+from bot.parts import Parts
+from bot.people import UnknownPerson
+from bot.settings import Settings, SettingsError, load_settings
+from graphs.catalog import UnknownFlow
+from graphs.engine.errors import EngineError
+from graphs.flow import FormError
+from graphs.ports import PortError
+from storage import approvals, runs
+from storage.database import DatabaseError
+from storage.decisions import Outcome
+from storage.tables import RunRow
+
+app = typer.Typer(
+    help="Agents draft, people decide, in Slack.", no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
+)
+practice = typer.Typer(help="The practice API, which stands in for the outside world.", no_args_is_help=True)
+app.add_typer(practice, name="practice")
+
+DatabaseUrl = Annotated[
+    str, typer.Option("--database", envvar="SIGNOFF_DATABASE_URL", help="sqlite:///file.db or postgresql://host/name")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+As = Annotated[str, typer.Option("--as", help="Who does it: a Slack user id such as U0ANA0001.")]
+Thread = Annotated[str, typer.Argument(help="The run's thread id.")]
+POLL = 0.1  # seconds between two looks at a run that somebody else advances
+
+
+def main() -> None:
+    """Run the command line; what goes wrong is one sentence on standard error and exit code 1."""
+    try:
+        app()
+    except (SettingsError, DatabaseError, EngineError, PortError, UnknownFlow, UnknownPerson) as error:
+        terminal.err.print(f"signoff: {error}", style="red", markup=False)
+        raise SystemExit(1) from None
+
+
+@contextmanager
+def _parts(database: str = "", **given: Any) -> Iterator[Parts]:
+    settings = _settings(database, **given)
+    parts = build(settings)
+    try:
+        yield parts
+    finally:
+        parts.close()
+
+
+def _settings(database: str, **given: Any) -> Settings:
+    return load_settings(**({"database_url": database} if database else {}), **given)
+
+
+def _fail(sentence: str) -> None:
+    terminal.err.print(f"signoff: {sentence}", style="red", markup=False)
+    raise typer.Exit(1)
+
+
+def _run(parts: Parts, thread_id: str) -> RunRow:
+    run = runs.find(parts.database, thread_id)
+    if run is None or run.root != run.thread_id:
+        _fail(f"There is no run {thread_id!r}; `signoff runs` lists them.")
+    assert run is not None
+    return run
+
+
+@app.command()
+def start(
+    flow: Annotated[str, typer.Argument(help="The flow's command, such as plan-hike.")],
+    text: Annotated[str, typer.Argument(help="What you want, as after the slash command.")],
+    who: As,
+    channel: Annotated[str, typer.Option(help="The channel's id; the flow's own channel unless given.")] = "",
+    wait: Annotated[bool, typer.Option("--wait", help="Return when the run pauses or ends.")] = False,
+    pause_before: Annotated[list[str] | None, typer.Option(help="Stop before this node.")] = None,
+    database: DatabaseUrl = "",
+    json: AsJson = False,
+) -> None:
+    """Start a run, as its slash command does."""
+    with _parts(database) as parts:
+        found = parts.catalog.by_command(flow)
+        parts.people.profile(who)
+        wish = Start(
+            form=form_of(found, text),
+            who=who,
+            channel=channel or parts.settings.hikes_channel,
+            pause_before=tuple(pause_before or ()),
+        )
+        try:
+            thread_id = start_run(parts, found, wish)
+        except FormError as error:
+            _fail(str(error))
+        if wait:
+            _go_on(parts, thread_id)
+        run = _run(parts, thread_id)
+        if json:
+            terminal.as_json({"thread_id": thread_id, "status": terminal.status_of(parts, run)})
+        else:
+            terminal.show_run(parts, run)
+
+
+@app.command(name="decide")
+def decide_command(
+    approval: Annotated[str, typer.Argument(help="The approval's id, as `signoff show` names it.")],
+    verdict: Annotated[str, typer.Argument(help="approve, edit, save, decline, changes or undo.")],
+    who: As,
+    values: Annotated[list[str] | None, typer.Option("--set", help="FIELD=VALUE, for edit and save.")] = None,
+    reason: Annotated[str, typer.Option(help="Why, for decline and changes.")] = "",
+    version: Annotated[int | None, typer.Option(help="The draft version you saw; the current one by default.")] = None,
+    database: DatabaseUrl = "",
+    json: AsJson = False,
+) -> None:
+    """Decide about a draft; the run goes on here if nobody else advances it."""
+    if verdict not in ("approve", "edit", "save", "decline", "changes", "undo"):
+        _fail(f"{verdict!r} is no verdict; use approve, edit, save, decline, changes or undo.")
+    edits = dict(_pair(value) for value in values or [])
+    wish = Wish(verdict=verdict, version=version, edits=edits, reason=reason, via="cli")  # type: ignore[arg-type]
+    with _parts(database) as parts:
+        _decide(parts, approval, who, wish, json)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        _fail(f"--set takes FIELD=VALUE, not {text!r}.")
+    return name, value
+
+
+@app.command()
+def answer(
+    approval: Annotated[str, typer.Argument(help="The question's id, as `signoff show` names it.")],
+    value: Annotated[str, typer.Argument(help="The answer.")],
+    who: As,
+    database: DatabaseUrl = "",
+    json: AsJson = False,
+) -> None:
+    """Answer a question."""
+    with _parts(database) as parts:
+        asked = approvals.find(parts.database, approval)
+        several = asked is not None and isinstance(asked.ask, dict) and asked.ask.get("kind") == "choices"
+        wish = Wish(verdict="answer", value=[*value.split(",")] if several else value, via="cli")
+        _decide(parts, approval, who, wish, json)
+
+
+def _decide(parts: Parts, approval: str, who: str, wish: Wish, json: bool) -> None:
+    try:
+        outcome = decide(parts, approval, who, wish)
+    except DraftRefused as error:
+        _fail(str(error))
+    if outcome.result != "refused":
+        _go_on(parts, outcome.root, only_if_due=True)
+    run = runs.find(parts.database, outcome.root)
+    status = terminal.status_of(parts, run) if run else ""
+    if json:
+        terminal.as_json({**_outcome_data(outcome), "run": {"thread_id": outcome.root, "status": status}})
+    elif outcome.result != "refused":
+        terminal.out.print(f"{outcome.sentence} The run is {status}.", markup=False)
+    if outcome.result == "refused":
+        if not json:
+            terminal.err.print(f"signoff: {outcome.sentence}", style="red", markup=False)
+        raise typer.Exit(1)
+
+
+def _outcome_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "result": outcome.result,
+        "status": outcome.status,
+        "version": outcome.version,
+        "refusal": outcome.refusal,
+        "sentence": outcome.sentence,
+        "have": outcome.have,
+        "needed": outcome.needed,
+    }
+
+
+def _go_on(parts: Parts, thread_id: str, only_if_due: bool = False) -> None:
+    """Advance a run, or wait for whoever does, until it pauses or ends."""
+    while True:
+        run = runs.find(parts.database, thread_id)
+        status = terminal.status_of(parts, run) if run else "unknown"
+        if status not in ("queued", "running"):
+            return
+        if status == "queued" and advance(parts.runner, thread_id) is not None:
+            continue
+        if only_if_due and status == "running":
+            return
+        time.sleep(POLL)
+
+
+@app.command(name="runs")
+def runs_command(
+    who: Annotated[str | None, typer.Option("--as", help="Only this person's.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    database: DatabaseUrl = "",
+    json: AsJson = False,
+) -> None:
+    """List the newest runs."""
+    with _parts(database) as parts:
+        found = runs.recent(parts.database, limit, who)
+        if json:
+            terminal.as_json([terminal.run_data(parts, run) for run in found])
+        else:
+            terminal.show_runs(parts, found)
+
+
+@app.command()
+def show(thread: Thread, database: DatabaseUrl = "", json: AsJson = False) -> None:
+    """Show a run: what was asked, what people decide, what went out."""
+    with _parts(database) as parts:
+        run = _run(parts, thread)
+        if json:
+            terminal.as_json(terminal.run_data(parts, run))
+        else:
+            terminal.show_run(parts, run)
+
+
+@app.command()
+def trace(thread: Thread, database: DatabaseUrl = "", json: AsJson = False) -> None:
+    """Show a run step by step: node, what came next, tokens, milliseconds."""
+    with _parts(database) as parts:
+        run = _run(parts, thread)
+        if json:
+            terminal.as_json(terminal.trace_data(parts, run))
+        else:
+            terminal.show_trace(parts, run)
+
+
+@app.command()
+def resume(thread: Thread, database: DatabaseUrl = "", json: AsJson = False) -> None:
+    """Go on with a run that is due, held before a node, halted or failed; it never answers for a person."""
+    with _parts(database) as parts:
+        status = terminal.status_of(parts, _run(parts, thread))
+        if status == "failed":
+            parts.checkpointer.reopen(thread)
+        for gate in parts.checkpointer.interrupts(thread) if status == "waiting" else ():
+            if gate.task == "*":
+                parts.checkpointer.answer(thread, gate.id, None)
+        _go_on(parts, thread)
+        run = _run(parts, thread)
+        if json:
+            terminal.as_json(terminal.run_data(parts, run))
+        else:
+            terminal.show_run(parts, run)
+
+
+@practice.command()
+def outbox(database: DatabaseUrl = "", json: AsJson = False) -> None:
+    """What really went out: the texts and posts that the practice API received."""
+    with _parts(database) as parts:
+        sent = [*parts.practice.get("/messages").json()["messages"], *parts.practice.get("/posts").json()["posts"]]
+        sent.sort(key=lambda entry: str(entry["at"]))
+        if json:
+            terminal.as_json(sent)
+            return
+        for entry in sent:
+            terminal.out.print(f"{entry['at']}  {entry['kind']} to {entry['to']}: {entry['body']}", markup=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Adapters: everything the bot talks to, one vendor a file."""

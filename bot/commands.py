@@ -1,0 +1,56 @@
+"""A slash command, a form or the command line starts a run: one function for all of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from bot.parts import Parts
+from graphs.agent import pin
+from graphs.engine.execution import input_row
+from graphs.engine.runner import new_run
+from graphs.flow import Flow
+from storage import runs
+from storage.tables import from_micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Who wants what, and where it is to be shown."""
+
+    form: Mapping[str, JsonValue]
+    who: str
+    channel: str
+    team: str = ""
+    pause_before: tuple[str, ...] = ()
+
+
+def form_of(flow: Flow, text: str) -> dict[str, JsonValue]:
+    """The form that a command's text fills: its first field."""
+    defaults: dict[str, JsonValue] = {name: field.value for name, field in flow.form.items()}
+    return {**defaults, next(iter(flow.form)): text}
+
+
+def start_run(parts: Parts, flow: Flow, start: Start, delivery: str | None = None) -> str:
+    """Create a run, due now, in the transaction that deals with its delivery; returns its thread id.
+
+    Raises `FormError` with a sentence by field. A delivery that was dealt with before starts nothing and returns "".
+    """
+    given = flow.start(start.form, from_micros(parts.database.now()))
+    thread_id = uuid.uuid4().hex
+    run = new_run(
+        flow.graph,
+        thread_id,
+        model=pin(parts.deps.models),
+        who=start.who,
+        team=start.team,
+        channel=start.channel,
+        pause_before=start.pause_before,
+    )
+    row = input_row(flow.graph, given, thread_id, start.who)
+    started = parts.database.write(thread_id, lambda tx: runs.start(tx, run, row, delivery))
+    parts.executor.after_commit(thread_id)
+    return thread_id if started else ""

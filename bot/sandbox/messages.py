@@ -1,0 +1,156 @@
+"""One message as HTML: who wrote it, what it says, what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bot.sandbox.emoji import EMOJI
+from bot.sandbox.markup import Html, element, join, stamped
+from bot.sandbox.mrkdwn import moment, mrkdwn
+from bot.sandbox.place import Place
+from bot.sandbox.records import Delivery, JsonObject, Message
+from bot.sandbox.render import blocks_html, folded
+from bot.sandbox.screen import Screen, address, avatar, first_name, full_name, ts_moment
+
+_DECIDING = ("button", "overflow")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One child of a live list, by the id its element has."""
+
+    id: str
+    html: Html
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """What hangs below a message: how many answers, the latest ts, who wrote them."""
+
+    count: int
+    latest: str
+    authors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A message to draw. `key` is its id on the page, `compact` leaves out its heading, `trouble` is a warning."""
+
+    message: Message
+    screen: Screen
+    key: str
+    compact: bool = False
+    below: Replies | None = None
+    trouble: str = ""
+    in_thread: bool = False
+
+
+def message_piece(drawn: Drawn) -> Piece:
+    """The message as a child of its list."""
+    message = drawn.message
+    author = drawn.screen.workspace.person(message.user)
+    name = full_name(author) if author else message.user
+    by_app = message.bot is not None or (author is not None and author.is_bot)
+    sign = _clock(drawn) if drawn.compact else avatar(message.user, name)
+    body = element("div", *_body(drawn), class_="body")
+    classes = ["message", "compact" if drawn.compact else "", "ephemeral" if message.ephemeral_to else ""]
+    whole = stamped(
+        "article",
+        element("div", sign, class_="gutter"),
+        element("div", _heading(drawn, name, by_app=by_app), body, class_="column"),
+        Html("") if drawn.in_thread or message.ephemeral_to else _tools(drawn),
+        id=drawn.key,
+        class_=" ".join(filter(None, classes)),
+        data_channel=message.channel,
+        data_ts=message.ts,
+    )
+    return Piece(drawn.key, whole)
+
+
+def trouble_of(delivery: Delivery | None) -> str:
+    """The sentence about a delivery that was not taken; empty when all is well or it is still on its way."""
+    match delivery:
+        case Delivery(status="late"):
+            return "The app did not answer within 3 seconds. Look here again before you press once more."
+        case Delivery(status="failed", problem=problem):
+            return f"The app could not be reached, or answered wrongly ({problem})."
+    return ""
+
+
+def _heading(drawn: Drawn, name: str, *, by_app: bool) -> Html:
+    if drawn.compact:
+        return element("h3", name, class_="unseen")
+    app = [element("span", "APP", class_="badge")] if by_app else []
+    return element("div", element("h3", name), *app, _clock(drawn), class_="by")
+
+
+def _clock(drawn: Drawn) -> Html:
+    return moment(ts_moment(drawn.message.ts), drawn.screen.reader)
+
+
+def _body(drawn: Drawn) -> Iterator[Html]:
+    message = drawn.message
+    if message.ephemeral_to:
+        yield element("p", "👁 Only visible to you", class_="only-you")
+    yield _content(drawn)
+    if message.edited:
+        yield element("span", "(edited)", class_="edited")
+    if message.reactions:
+        yield element("div", *(_reaction(name, len(users)) for name, users in message.reactions), class_="reactions")
+    if drawn.trouble:
+        yield element("p", "⚠️ ", drawn.trouble, class_="trouble", role="alert")
+    if _asks(message.blocks) and not message.ephemeral_to:
+        yield _open_as(drawn)
+    if drawn.below:
+        yield _thread_link(drawn, drawn.below)
+
+
+def _content(drawn: Drawn) -> Html:
+    message, reader = drawn.message, drawn.screen.reader
+    if message.blocks:
+        return element("div", blocks_html(message.blocks, Place(drawn.key, reader)), class_="blocks")
+    return folded(element("div", mrkdwn(message.text, reader), class_="text"), message.text, drawn.key)
+
+
+def _reaction(name: str, count: int) -> Html:
+    return element("span", EMOJI.get(name, f":{name}:"), f" {count}", class_="reaction", title=f":{name}:")
+
+
+def _asks(blocks: Iterable[JsonObject]) -> bool:
+    """Whether somebody is asked to press something here."""
+    elements = (part for block in blocks if block.get("type") == "actions" for part in block.get("elements") or [])
+    return any(part.get("type") in _DECIDING and not part.get("url") for part in elements)
+
+
+def _open_as(drawn: Drawn) -> Html:
+    """Whose window this is and how to get to the others', for what one person may not do another may."""
+    screen, message = drawn.screen, drawn.message
+    members = screen.channel.members if screen.channel else ()
+    links = [
+        element("a", first_name(other), href=address(other.id, message.channel) + f"#m-{message.ts}", target="_blank")
+        for other in screen.others()
+        if other.id in members
+    ]
+    offer = [" Open as ", join(links, " · ")] if links else []
+    return element("p", "You are ", element("b", first_name(screen.me)), ".", *offer, class_="open-as")
+
+
+def _thread_link(drawn: Drawn, below: Replies) -> Html:
+    reader = drawn.screen.reader
+    faces = join(avatar(one, reader.people.get(one, one)) for one in below.authors[:4])
+    count = f"{below.count} {'reply' if below.count == 1 else 'replies'}"
+    last = element("small", "Last reply ", moment(ts_moment(below.latest), reader, "{date_short_pretty} at {time}"))
+    return element("a", faces, element("b", count), last, class_="replies", href=_thread_address(drawn))
+
+
+def _tools(drawn: Drawn) -> Html:
+    label = "Reply in thread"
+    return element(
+        "div", element("a", "💬", href=_thread_address(drawn), title=label, aria_label=label), class_="tools-of"
+    )
+
+
+def _thread_address(drawn: Drawn) -> str:
+    message = drawn.message
+    return address(drawn.screen.me.id, message.channel, message.thread_ts or message.ts)

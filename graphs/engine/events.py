@@ -1,0 +1,68 @@
+"""What a run tells while it goes on, in the order it happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from graphs.engine.checkpoint import Interrupt
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of everything a stream yields; `path` are the nodes that lead to the run through subgraphs."""
+
+    thread_id: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStarted(Event):
+    """A node begins an attempt."""
+
+    node: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk(Event):
+    """A piece of work in progress, from `runtime.stream`."""
+
+    node: str
+    data: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class StepCommitted(Event):
+    """A checkpoint is durable: which nodes made it, and which come next."""
+
+    step: int
+    nodes: tuple[str, ...]
+    next: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectSettled(Event):
+    """An effect has its outcome."""
+
+    kind: str
+    to: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waits(Event):
+    """The run has stopped for answers, for a time, or until somebody resumes it."""
+
+    interrupts: tuple[Interrupt, ...]
+    wake_at: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended(Event):
+    """The run is over."""
+
+    ending: str
+    error: str = ""

@@ -1,0 +1,224 @@
+"""One typed state per graph: its keys, the reducers that merge updates, and the boundary every update crosses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from graphs.engine.errors import GraphError, UpdateRefused
+from graphs.engine.values import Value, dump, freeze, load
+
+REMOVE_ALL = "*"
+
+
+class State(Value):
+    """Base of every graph's state: frozen, JSON only, unknown keys refused."""
+
+
+class Message(Value):
+    """One message of a conversation; `content` is kept exactly as given. An empty id is assigned when it is merged."""
+
+    role: str
+    content: JsonValue = ""
+    id: str = ""
+
+
+class RemoveMessage(Value):
+    """In an update of messages: remove the one with this id, or all of them with `REMOVE_ALL`."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """In an update: replace the key's value instead of reducing into it."""
+
+    value: Any
+
+
+def append(old: Sequence[Any], new: Any) -> list[Any]:
+    """Reducer: add one item, or each item of a list, at the end."""
+    return [*old, *tail_of(new)]
+
+
+def add(old: Any, new: Any) -> Any:
+    """Reducer: `old + new` (numbers, strings, lists)."""
+    return old + new
+
+
+def merge(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Reducer: the keys of `new` laid over `old`."""
+    return {**old, **new}
+
+
+def add_messages(old: Sequence[Message], new: Any) -> list[Message]:
+    """Reducer: append messages; the same id replaces in place; `RemoveMessage` removes. Unknown removals raise."""
+    by_id = {message.id: message for message in old}
+    for message in tail_of(new):
+        if not isinstance(message, RemoveMessage):
+            by_id[message.id] = message
+        elif message.id == REMOVE_ALL:
+            by_id.clear()
+        elif by_id.pop(message.id, None) is None:
+            raise ValueError(f"there is no message {message.id!r} to remove")
+    return list(by_id.values())
+
+
+def tail_of(new: Any) -> Sequence[Any]:
+    """An update of a list key as a list: a single item is taken as one."""
+    return new if isinstance(new, list | tuple) else (new,)
+
+
+Reducer = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a state: how its updates are checked, merged and written down."""
+
+    name: str
+    adapter: TypeAdapter[Any]
+    update_adapter: TypeAdapter[Any]
+    reducer: Reducer | None
+    has_default: bool
+    closed: bool  # every value of its type is JSON that comes back equal, so nothing needs checking a second time
+    native: bool  # every value of its type already is JSON
+
+    @property
+    def grows(self) -> bool:
+        """Whether updates only ever add at the end, unless they say otherwise."""
+        return self.reducer in (append, add_messages)
+
+
+@lru_cache(maxsize=256)
+def keys_of(state: type[State]) -> dict[str, Key]:
+    """The keys of a state class, in declaration order; raises `GraphError` for a type that JSON cannot hold."""
+    return {name: _key(state, name) for name in state.model_fields}
+
+
+def _key(state: type[State], name: str) -> Key:
+    field = state.model_fields[name]
+    reducers = [extra for extra in field.metadata if callable(extra) and not isinstance(extra, type)]
+    constraints = tuple(extra for extra in field.metadata if extra not in reducers)
+    annotation: Any = field.annotation
+    kind: Any = Annotated[(annotation, *constraints)] if constraints else annotation
+    reducer = reducers[0] if reducers else None
+    _check_json(annotation, f"{state.__name__}.{name}")
+    return Key(
+        name=name,
+        adapter=TypeAdapter(kind),
+        update_adapter=TypeAdapter(_update_type(annotation, reducer) or kind),
+        reducer=reducer,
+        has_default=not field.is_required(),
+        closed=_closed(annotation),
+        native=_closed(annotation, message=False),
+    )
+
+
+def _update_type(annotation: Any, reducer: Reducer | None) -> Any:
+    """What an update may be where that differs from what the key holds."""
+    if reducer not in (append, add_messages):
+        return None
+    item: Any = get_args(annotation)[0]
+    if reducer is add_messages:
+        item = RemoveMessage | item
+    many: Any = list.__class_getitem__(item)
+    return many | item
+
+
+def _check_json(annotation: Any, where: str) -> None:
+    """Refuse types whose values JSON cannot hold: sets, bytes, arbitrary classes."""
+    if annotation in (set, frozenset, bytes, bytearray, complex, object):
+        raise GraphError(f"{where}: JSON has no {annotation.__name__}; use a list, a string or a Value.")
+    if get_origin(annotation) in (set, frozenset):
+        raise GraphError(f"{where}: JSON has no set; use a list.")
+    for inner in get_args(annotation):
+        if not isinstance(inner, str | int | float | bool | NoneType):
+            _check_json(inner, where)
+
+
+def _closed(annotation: Any, message: bool = True) -> bool:
+    """Whether every valid value of the type certainly comes back equal in value and type."""
+    if annotation in (str, int, bool, NoneType, None):
+        return True
+    if annotation is Message:
+        return message
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return True
+    if origin in (list, dict):
+        return all(_closed(part, message) for part in inner)
+    return False
+
+
+def read_update(state: type[State], node: str, update: Any) -> dict[str, Any]:
+    """Check one node's update key by key and return it frozen; raises `UpdateRefused` naming node and key.
+
+    Values of the result are what reducers take: the key's type, its update type, or an `Overwrite`.
+    """
+    if update is None:
+        return {}
+    if not isinstance(update, Mapping):
+        raise UpdateRefused(f"{node} returned {type(update).__name__}; a node returns a mapping, a Command or nothing.")
+    keys = keys_of(state)
+    return {name: _read(keys, node, name, value) for name, value in update.items()}
+
+
+def _read(keys: Mapping[str, Key], node: str, name: Any, value: Any) -> Any:
+    key = keys.get(name)
+    if key is None:
+        raise UpdateRefused(f"{node} updates {name!r}, which the state does not have; it has {', '.join(keys)}.")
+    if isinstance(value, Overwrite):
+        return Overwrite(_valid(key.adapter, node, key, value.value))
+    return _valid(key.update_adapter, node, key, value)
+
+
+def _valid(adapter: TypeAdapter[Any], node: str, key: Key, value: Any) -> Any:
+    try:
+        valid = adapter.validate_python(value, strict=True)
+        if not key.closed or value is None:
+            _comes_back(adapter, node, key, valid)
+    except (ValidationError, PydanticSerializationError, ValueError, TypeError) as error:
+        raise UpdateRefused(f"{node} gives {key.name!r} a value it cannot hold: {_reason(error)}") from error
+    return freeze(valid)
+
+
+def _comes_back(adapter: TypeAdapter[Any], node: str, key: Key, valid: Any) -> None:
+    """Refuse a value that would be another one after a restart."""
+    back = revive(adapter, load(dump(adapter.dump_python(valid, mode="json", warnings="error"))))
+    if back != valid or (type(back) is not type(freeze(valid)) and type(back) is not type(valid)):
+        raise UpdateRefused(f"{node} gives {key.name!r} a value that would come back changed: {valid!r} as {back!r}.")
+
+
+def revive(adapter: TypeAdapter[Any], data: Any) -> Any:
+    """Turn stored JSON into a value of the adapter's type, frozen."""
+    return freeze(adapter.validate_python(data))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return f"{first['msg']}{f' (at {where})' if where else ''}"
+    return str(error)
+
+
+def defaults_of(state: type[State]) -> dict[str, Any]:
+    """Fresh default values of the keys that have one."""
+    fields = state.model_fields
+    return {
+        name: freeze(fields[name].get_default(call_default_factory=True))
+        for name, key in keys_of(state).items()
+        if key.has_default
+    }
+
+
+def build(state: type[State], values: Mapping[str, Any]) -> State:
+    """The state object nodes see; keys without a value yet are absent."""
+    return state.model_construct(_fields_set=set(values), **values)

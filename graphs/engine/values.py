@@ -1,0 +1,100 @@
+"""JSON values that cannot be changed in place, and the base class of every value that is stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn, Self
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+READ_ONLY = "State is read-only: return an update from the node instead of changing what it was given."
+
+
+def _refuse(*_: object, **__: object) -> NoReturn:
+    raise TypeError(READ_ONLY)
+
+
+class FrozenList(list[Any]):
+    """A list that refuses to be changed; equal to a plain list of the same items."""
+
+    __slots__ = ()
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenList, (list(self),)
+
+    def __copy__(self) -> list[Any]:
+        return list(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[Any]:
+        return [_thaw(item) for item in self]
+
+
+class FrozenDict(dict[Any, Any]):
+    """A dict that refuses to be changed; equal to a plain dict of the same items."""
+
+    __slots__ = ()
+    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrozenDict, (dict(self),)
+
+    def __copy__(self) -> dict[Any, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[Any, Any]:
+        return {key: _thaw(item) for key, item in self.items()}
+
+
+def freeze(value: Any) -> Any:
+    """Return `value` with every list and dict in it made read-only; what is frozen already is shared."""
+    kind = type(value)
+    if kind is list:
+        return FrozenList(freeze(item) for item in value)
+    if kind is dict:
+        return FrozenDict((key, freeze(item)) for key, item in value.items())
+    if kind is tuple:
+        return tuple(freeze(item) for item in value)
+    return value
+
+
+def _thaw(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_thaw(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _thaw(item) for key, item in value.items()}
+    return value
+
+
+def dump(value: Any) -> str:
+    """JSON text in ASCII: NUL and lone surrogates travel as escapes, NaN and infinities are refused (`ValueError`)."""
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def load(text: str) -> Any:
+    """Read what `dump` wrote."""
+    return json.loads(text)
+
+
+class Value(BaseModel):
+    """A frozen value made of JSON types: compared by content, stored as JSON, never changed in place."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+    def model_post_init(self, _context: Any, /) -> None:
+        for name, value in self.__dict__.items():
+            frozen = freeze(value)
+            if frozen is not value:
+                self.__dict__[name] = frozen
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The value as JSON types."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read what `to_json` wrote; raises pydantic's `ValidationError` for anything else."""
+        return cls.model_validate(data)

@@ -1,0 +1,304 @@
+"""Runs in the database: implements the engine's `Checkpointer`, each method one transaction."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+import sqlalchemy as sa
+from pydantic import JsonValue
+
+from graphs.engine.checkpoint import (
+    Claim,
+    EffectRow,
+    Interrupt,
+    Loaded,
+    Memory,
+    Pause,
+    PendingWrite,
+    Row,
+    RunRecord,
+    Spent,
+)
+from graphs.engine.errors import ClaimLost, NotNow, RunEnded, RunError, UnknownInterrupt
+from graphs.engine.values import dump
+from graphs.flow import Policy
+from storage import approvals, loading, memories, roots, rows, runs, trees
+from storage.database import Database
+from storage.endings import end_tree
+from storage.leases import LEASE, Heartbeat
+from storage.statements import Transaction, prepare
+from storage.tables import ApprovalRow
+from storage.writer import fence
+
+T = TypeVar("T")
+NOTHING = Spent()
+_runs = rows.runs
+_approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
+_big = sa.BigInteger
+_thread: Any = sa.bindparam("thread")
+
+_SEEN = prepare(
+    sa.select(
+        _runs.c.root,
+        _runs.c.flow,
+        _runs.c.version,
+        _runs.c.fingerprint,
+        _runs.c.ending,
+        _runs.c.rev,
+        _runs.c.claim,
+        _runs.c.lease_until,
+        _runs.c.due_at,
+    )
+    .where(_runs.c.thread_id == _thread)
+    .with_for_update()
+)
+_CLAIM = prepare(
+    sa.update(_runs)
+    .where(_runs.c.thread_id == _thread)
+    .values(claim=sa.bindparam("owner"), lease_until=sa.bindparam("until", type_=_big), due_at=None)
+)
+_RELEASE = prepare(
+    sa.update(_runs)
+    .where(_runs.c.thread_id == _thread)
+    .values(
+        claim=None,
+        lease_until=None,
+        error=sa.bindparam("why", type_=sa.Text),
+        due_at=sa.case(
+            (_runs.c.due_at < sa.bindparam("wake", type_=_big), _runs.c.due_at),
+            else_=sa.func.coalesce(sa.bindparam("wake", type_=_big), _runs.c.due_at),
+        ),
+    )
+)
+_UNDO_OPEN = prepare(
+    sa.select(sa.func.min(_approvals.c.undo_until)).where(
+        _approvals.c.root == sa.bindparam("root_id"),
+        _approvals.c.status == "approved",
+        sa.not_(_approvals.c.taken),
+    )
+)
+_ROOT_OF = prepare(sa.select(_approvals.c.root).where(_approvals.c.id == sa.bindparam("approval")))
+
+
+class SqlCheckpointer:
+    """Remembers runs in a `Database`.
+
+    `policy_of(flow)` says who may decide, `guards(flow, kind)` whether an effect of that kind needs a release.
+    `heartbeat` keeps claims alive; without one the checkpointer has its own, which `close` stops.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        policy_of: Callable[[str], Policy],
+        guards: Callable[[str, str], bool],
+        heartbeat: Heartbeat | None = None,
+    ) -> None:
+        self.database = database
+        self._policy_of, self._guards = policy_of, guards
+        self._heartbeat = heartbeat or Heartbeat(database)
+
+    def now(self) -> int:
+        """The database's clock."""
+        return self.database.now()
+
+    def close(self) -> None:
+        """Stop renewing leases; the database stays open."""
+        self._heartbeat.close()
+
+    # -- runs ---------------------------------------------------------------------------------------------------------
+
+    def create(self, run: RunRecord, row: Row, *, due: bool = True) -> None:
+        """See `Checkpointer.create`."""
+        self.database.write(run.thread_id, lambda tx: runs.start(tx, run, row, due=due))
+
+    def claim(self, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
+        """See `Checkpointer.claim`."""
+        claim = self.database.write(thread_id, lambda tx: _claim(tx, thread_id, known))
+        self._heartbeat.add(claim)
+        return claim
+
+    def load(self, thread_id: str) -> Loaded:
+        """See `Checkpointer.load`."""
+        with self.database.look() as tx:
+            return loading.load_run(tx, thread_id)
+
+    def history(self, thread_id: str, before: int | None = None, limit: int | None = None) -> tuple[Row, ...]:
+        """See `Checkpointer.history`."""
+        with self.database.look() as tx:
+            return loading.past(tx, thread_id, before, limit)
+
+    def effects(self, thread_id: str, step: int) -> tuple[EffectRow, ...]:
+        """See `Checkpointer.effects`."""
+        with self.database.look() as tx:
+            return loading.effects_at(tx, thread_id, step)
+
+    def recall(self, namespace: str, key: str) -> JsonValue:
+        """See `Checkpointer.recall`."""
+        return memories.recall(self.database, namespace, key)
+
+    # -- under a claim ------------------------------------------------------------------------------------------------
+
+    def settle(self, claim: Claim) -> int:
+        """See `Checkpointer.settle`."""
+        return self._save(claim, lambda tx: approvals.take(tx, claim.thread_id))
+
+    def record(self, claim: Claim, writes: Sequence[PendingWrite], spent: Spent = NOTHING) -> None:
+        """See `Checkpointer.record`."""
+
+        def work(tx: Transaction) -> None:
+            rows.insert_writes(tx, writes)
+            if spent != NOTHING:
+                rows.spend(tx, claim.thread_id, spent)
+
+        self._save(claim, work)
+
+    def adopt(self, claim: Claim, run: RunRecord, row: Row) -> None:
+        """See `Checkpointer.adopt`."""
+
+        def work(tx: Transaction) -> None:
+            if rows.insert_run(tx, run, due=False):
+                rows.insert_checkpoint(tx, row)
+
+        self._save(claim, work)
+
+    def commit(
+        self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()
+    ) -> None:
+        """See `Checkpointer.commit`."""
+        self._save(claim, lambda tx: self._commit(tx, claim.thread_id, row, effects, memories))
+
+    def pause(self, claim: Claim, pause: Pause) -> None:
+        """See `Checkpointer.pause`."""
+        self._save(claim, lambda tx: self._pause(tx, claim.thread_id, pause))
+        self._heartbeat.remove(claim)
+
+    def end(self, claim: Claim, thread_id: str, ending: str, error: str = "") -> None:
+        """See `Checkpointer.end`."""
+        if thread_id != claim.thread_id:
+            self._save(claim, lambda tx: trees.end_child(tx, thread_id, ending, error))
+            return
+        self._save(claim, lambda tx: end_tree(tx, thread_id, ending, error))
+        self._heartbeat.remove(claim)
+
+    # -- people -------------------------------------------------------------------------------------------------------
+
+    def answer(self, thread_id: str, interrupt_id: str, value: JsonValue, by: str = "") -> None:
+        """See `Checkpointer.answer`."""
+        self.database.write(thread_id, lambda tx: _answer(tx, thread_id, interrupt_id, value, by))
+
+    def interrupts(self, thread_id: str) -> tuple[Interrupt, ...]:
+        """See `Checkpointer.interrupts`."""
+        with self.database.look() as tx:
+            return loading.asked_of(tx, rows.select_run(tx, thread_id).root)
+
+    def reopen(self, thread_id: str, max_steps: int | None = None) -> None:
+        """See `Checkpointer.reopen`."""
+        self.database.write(thread_id, lambda tx: trees.reopen(tx, thread_id, max_steps))
+
+    def edit(self, thread_id: str, row: Row) -> None:
+        """See `Checkpointer.edit`."""
+        with self.database.look() as tx:
+            root = rows.select_run(tx, thread_id).root
+        self.database.write(root, lambda tx: trees.edit(tx, root, row))
+
+    def delete(self, thread_id: str) -> None:
+        """See `Checkpointer.delete`."""
+        self.database.write(thread_id, lambda tx: trees.delete(tx, thread_id))
+
+    def prune(self, thread_id: str) -> None:
+        """See `Checkpointer.prune`."""
+        self.database.write(thread_id, lambda tx: trees.prune(tx, thread_id))
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _save(self, claim: Claim, work: Callable[[Transaction], T]) -> T:
+        """Fenced by the claim's next rev. Branches of one claim queue here and are committed together."""
+        if claim.lost:
+            raise _lost(claim)
+        try:
+            with claim.turn() as rev:
+                save = self.database.writer.enqueue(claim.thread_id, lambda tx: _fenced(tx, claim, rev, work))
+            return self.database.writer.wait(save)
+        except BaseException as error:
+            if not _gives_back(claim, error):
+                claim.lost = True
+                self._heartbeat.remove(claim)
+            raise
+
+    def _commit(
+        self, tx: Transaction, root: str, row: Row, effects: Sequence[EffectRow], remembered: Sequence[Memory]
+    ) -> None:
+        rows.insert_checkpoint(tx, row)
+        if effects:
+            flow = rows.select_run(tx, root).flow
+            for effect in effects:
+                rows.insert_effect(tx, root, effect, guarded=self._guards(flow, effect.kind))
+        for memory in remembered:
+            memories.remember(tx, memory)
+
+    def _pause(self, tx: Transaction, root: str, pause: Pause) -> None:
+        rows.insert_writes(tx, pause.writes)
+        approvals.supersede(tx, pause.superseded)
+        if pause.interrupts:
+            run = rows.select_run(tx, root)
+            for ask in pause.interrupts:
+                approvals.open_approval(tx, run=run, interrupt=ask, policy=self._policy_of(run.flow))
+        undo: Any = tx.run(_UNDO_OPEN, root_id=root).fetchone()
+        wake = min((time for time in (pause.wake_at, undo[0]) if time is not None), default=None)
+        tx.run(_RELEASE, thread=root, why=dump(pause.error), wake=wake)
+
+
+def _lost(claim: Claim) -> ClaimLost:
+    return ClaimLost(f"{claim.thread_id} is not this process's any more; nothing was saved.", claim.thread_id)
+
+
+def _fenced(tx: Transaction, claim: Claim, rev: int, work: Callable[[Transaction], T]) -> T:
+    fence(tx, claim.thread_id, rev, claim.id)
+    return work(tx)
+
+
+def _gives_back(claim: Claim, error: BaseException) -> bool:
+    """Whether the claim can go on: the values were refused, nothing was saved, and no later save has been queued.
+
+    Otherwise a run whose question cannot be stored could not even be ended as failed.
+    """
+    if not isinstance(error, RunError) or isinstance(error, ClaimLost):
+        return False
+    with claim.lock:
+        claim.rev -= 1
+    return True
+
+
+def _claim(tx: Transaction, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
+    seen: Any = tx.run(_SEEN, thread=thread_id).fetchone()
+    if seen is None:
+        raise rows.unknown(thread_id)
+    root, flow, version, fingerprint, ending, rev, claim, lease_until, due_at = seen
+    if ending:
+        raise RunEnded(f"The run has ended: {ending}.", thread_id)
+    if root != thread_id:
+        raise NotNow(f"{thread_id} is a part of {root}, which is advanced as a whole.", thread_id)
+    if known.get((flow, version)) != fingerprint:
+        raise runs.unknown_version(flow, version, fingerprint, thread_id)
+    is_free = due_at is not None and due_at <= tx.now if claim is None else lease_until <= tx.now
+    if not is_free:
+        raise NotNow("Somebody else advances the run already, or nothing is due.", thread_id)
+    owner = uuid.uuid4().hex
+    tx.run(_CLAIM, thread=thread_id, owner=owner, until=tx.now + LEASE)
+    return Claim(thread_id, owner, rev)
+
+
+def _answer(tx: Transaction, thread_id: str, interrupt_id: str, value: JsonValue, by: str) -> None:
+    run = roots.lock(tx, thread_id)
+    if run is None:
+        raise rows.unknown(thread_id)
+    owner: Any = tx.run(_ROOT_OF, approval=interrupt_id).fetchone()
+    if owner is None or owner[0] != thread_id:
+        raise UnknownInterrupt(f"{interrupt_id} is no question of this run; ask for the open ones.", thread_id)
+    approvals.answer_raw(tx, interrupt_id, value, by)
+    if run.ending:
+        raise RunEnded(f"The run has ended: {run.ending}.", thread_id)

