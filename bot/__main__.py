@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,6 +19,7 @@ from bot.decisions import DraftRefused, Wish, decide
 from bot.dispatch import advance
 from bot.parts import Parts
 from bot.people import UnknownPerson
+from bot.process import has_browser, read_manifest, stop_on_signal
 from bot.settings import Settings, SettingsError, load_settings
 from graphs.catalog import UnknownFlow
 from graphs.engine.errors import EngineError
@@ -38,6 +42,7 @@ DatabaseUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 As = Annotated[str, typer.Option("--as", help="Who does it: a Slack user id such as U0ANA0001.")]
 Thread = Annotated[str, typer.Argument(help="The run's thread id.")]
+STARTING = 30.0  # seconds the sandbox's bot has to connect
 POLL = 0.1  # seconds between two looks at a run that somebody else advances
 
 
@@ -253,6 +258,59 @@ def resume(thread: Thread, database: DatabaseUrl = "", json: AsJson = False) -> 
             terminal.as_json(terminal.run_data(parts, run))
         else:
             terminal.show_run(parts, run)
+
+
+@app.command()
+def sandbox(
+    port: Annotated[int | None, typer.Option(help="The page's port; 0 takes a free one.")] = None,
+    folder: Annotated[Path, typer.Option(help="Where its files are kept.")] = Path(".sandbox"),
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget everything first.")] = False,
+) -> None:
+    """Try everything on this machine: a small Slack in the browser, the bot, a simulated model, practice texts."""
+    from bot.sandbox.town import Town
+
+    settings = load_settings()
+    if fresh:
+        shutil.rmtree(folder, ignore_errors=True)
+    try:
+        town = Town(folder.resolve(), read_manifest(), settings.sandbox_port if port is None else port)
+    except OSError as error:
+        _fail(f"The sandbox cannot be served: {error.strerror or error}. Is one running already? Try --port 0.")
+        return
+    with town, stop_on_signal() as stop:
+        town.start()
+        if not town.slack.connected(STARTING):
+            terminal.err.print(f"The bot has not connected yet; its log is {folder}/bot.log.", style="red", markup=False)
+        terminal.out.print(
+            f"Signoff's sandbox: [bold]{town.url}[/]  (Ctrl-C stops it; the bot's log: {folder}/bot.log)"
+        )
+        if browser and has_browser():
+            webbrowser.open(town.url)
+        stop.wait()
+
+
+@app.command()
+def serve(
+    http: Annotated[int | None, typer.Option("--http", help="Take Slack's requests over HTTP on this port.")] = None,
+    database: DatabaseUrl = "",
+) -> None:
+    """Run the bot: in Socket Mode, or over HTTP with `/slack/events` and `/healthz`."""
+    from bot.logs import set_up_logs
+    from bot.serving import Bot, serve_http
+
+    settings = _settings(database, **({"http_port": http, "slack_app_token": None} if http is not None else {}))
+    set_up_logs(settings)
+    bot = Bot(settings)
+    with stop_on_signal() as stop:
+        bot.start()
+        try:
+            if settings.slack == "http":
+                serve_http(bot, stop)
+            else:
+                stop.wait()
+        finally:
+            bot.stop()
 
 
 @practice.command()

@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from bot.parts import Parts
 from graphs.agent import pin
-from graphs.engine.execution import input_row
 from graphs.engine.runner import new_run
+from graphs.engine.subgraphs import input_row
 from graphs.flow import Flow
 from storage import runs
 from storage.tables import from_micros

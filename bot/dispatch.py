@@ -122,5 +122,5 @@ def advance(runner: Runner, thread_id: str, emit: Callable[[Event], None] | None
     except StoreFailed as error:
         log.warning("run stopped: the store failed", thread_id=thread_id, error=str(error))
     except Exception as error:
-        log.warning("run failed", thread_id=thread_id, error=type(error).__name__)
+        log.warning("run failed", thread_id=thread_id, error=type(error).__name__, exc_info=error)
     return None

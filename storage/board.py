@@ -149,7 +149,7 @@ def _approval_cards(scope: str, now: Any) -> Any:
     fingerprint = sa.cast(_approvals.c.rev, sa.Text) + ":" + _approvals.c.status
     is_open = _approvals.c.status.in_(("pending", "approved"))
     return (
-        sa.select(_approvals.c.id, fingerprint, *_where())
+        sa.select(_approvals.c.id, fingerprint, *_place())
         .join_from(_approvals, _cards, _shows(scope, _approvals.c.id), isouter=True)
         .where(
             _approvals.c.kind != "signal",
@@ -180,13 +180,13 @@ def _endings(scope: str, now: Any) -> Any:
 
 def _of_runs(scope: str, now: Any, fingerprint: Any) -> Any:
     return (
-        sa.select(_runs.c.thread_id, fingerprint, *_where())
+        sa.select(_runs.c.thread_id, fingerprint, *_place())
         .join_from(_runs, _cards, _shows(scope, _runs.c.thread_id), isouter=True)
         .where(_runs.c.root == _runs.c.thread_id, _runs.c.channel != "", _is_stale(fingerprint, now))
     )
 
 
-def _where() -> list[Any]:
+def _place() -> list[Any]:
     return [sa.func.coalesce(_cards.c.channel, ""), sa.func.coalesce(_cards.c.ts, "")]
 
 

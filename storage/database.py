@@ -90,7 +90,11 @@ def open_database(url: str, *, migrate: bool = True, clock: Callable[[], int] | 
         if migrate:
             schema.migrate(url)
         database = Database(url, clock=clock)
-        schema.check(database.engine)
+        try:
+            schema.check(database.engine)
+        except BaseException:
+            database.close()
+            raise
     except StoreFailed as error:
         raise DatabaseError(str(error)) from error
     return database

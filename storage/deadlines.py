@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import col, select
 
 from graphs.engine.values import load
-from storage import audit, roots
+from storage import audit, inbox, roots
 from storage.database import Database
 from storage.drafts import all_of, approvals, store
 from storage.endings import end_tree
@@ -42,6 +42,11 @@ class Reminder:
     stage: int
     last: bool
     root: str
+
+    @property
+    def delivery(self) -> str:
+        """The reminder's id in the inbox, where it stays until it was sent."""
+        return f"remind:{self.approval_id}:{self.stage}"
 
 
 def expire_due(database: Database, limit: int = 50) -> list[str]:
@@ -96,7 +101,10 @@ def remind(tx: Transaction, approval_id: str, root: str) -> Reminder | None:
     if tx.run(_REMINDED, approval=approval_id, seen=reminded, stage=stage, next_at=next_at).rowcount != 1:
         return None
     audit.append(tx, root, "reminded", {"approval": approval_id, "stage": stage})
-    return Reminder(approval_id, stage, next_at is None, root)
+    reminder = Reminder(approval_id, stage, next_at is None, root)
+    # In the inbox it outlives this process: whoever finds it there sends it.
+    inbox.receive(tx, reminder.delivery, "reminder", {"approval": approval_id, "stage": stage})
+    return reminder
 
 
 def next_stage(after: Sequence[int], shown: int, reminded: int, now: int) -> tuple[int, int | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,13 +135,19 @@ def _copy_before(engine: sa.Engine) -> None:
         return
     with engine.connect() as connection:
         found = revision(connection)
-        connection.rollback()
-        if found.database is None or not found.behind:
-            return
-        path = Path(str(engine.url.database))
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        copy = path.with_name(f"{path.name}.{found.database}.{stamp}.{time.time_ns() % 1_000_000:06d}.copy")
+    if found.database is not None and found.behind:
+        copy_beside(engine, found.database)
+
+
+def copy_beside(engine: sa.Engine, label: str) -> Path:
+    """Copy a SQLite database, whole and consistent, into a file beside it; other processes may go on using it."""
+    path = Path(str(engine.url.database))
+    copy = path.with_name(
+        f"{path.name}.{label}.{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:8]}"
+    )
+    with engine.connect() as connection:
         driver_connection(connection).execute("VACUUM INTO ?", (str(copy),))
+    return copy
 
 
 def _check_foreign_keys(connection: sa.Connection) -> None:

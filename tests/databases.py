@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -183,10 +184,10 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 VENDORS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 
 
-@pytest.fixture(params=VENDORS)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a migrated, otherwise empty database of this test's own, on each vendor in turn."""
-    if request.param == "sqlite":
+@contextmanager
+def migrated(vendor: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a copy of the migrated template, gone afterwards."""
+    if vendor == "sqlite":
         path = tmp_path / "signoff.db"
         shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
         yield f"sqlite:///{path}"
@@ -195,6 +196,13 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
     name = server.create(request.getfixturevalue("postgres_template"))
     yield server.url(name)
     server.drop(name)
+
+
+@pytest.fixture(params=VENDORS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a migrated, otherwise empty database of this test's own, on each vendor in turn."""
+    with migrated(request.param, request, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture(params=VENDORS)

@@ -15,7 +15,10 @@ from bot.adapters.simulated_wishes import Wishes, read_wishes
 Script = Literal["default", "straight", "needs_user", "never_done", "talks", "refuses", "truncates", "bad_verdict"]
 _SCRIPTS: tuple[Script, ...] = get_args(Script)
 FORECASTS_AT_ONCE = 4
-DRY = 30
+KM_PER_HOUR, HOURS_IF_UNKNOWN = 4, 3
+TOO_LATE = "11:30"
+UNCOMPARED = "I went by the shortest drive and have not compared forecasts."
+RECHECKED = "Checked once more against the criteria."
 
 Reply = tuple[list[Block], str]
 """Content blocks without ids, and the stop reason."""
@@ -29,6 +32,7 @@ class Choice:
     start: str
     rain: float | None
     hours: Sequence[Mapping[str, Any]]
+    dry: bool
 
 
 def script_of(ask: Ask, chosen: Script) -> Script:
@@ -74,26 +78,36 @@ def _plan_with(script: Script, wishes: Wishes, trailheads: list[Any], results: l
     seen = {arguments.get("trailhead"): result for name, arguments, result in results
             if name == "forecast" and arguments.get("date") == day}  # fmt: skip
     candidates = _candidates(trailheads, wishes)
-    choices = [c for t in candidates if t["id"] in seen for c in _starts(t, seen[t["id"]], wishes)]
+    choices = [c for t in candidates if t["id"] in seen for c in _choices(t, seen[t["id"]], wishes)]
     unseen = [t["id"] for t in candidates if t["id"] not in seen]
-    if unseen and not any(_is_dry(choice) for choice in choices):
+    if unseen and not any(choice.dry for choice in choices):
         calls = [_use("forecast", {"trailhead": name, "date": day}) for name in unseen[:FORECASTS_AT_ONCE]]
         return calls, "tool_use"
     if not choices:
         return [say("Simulated: I could not get a forecast for that day, so there is no plan yet.")], "end_turn"
     choice = min(choices, key=_rank)
     if script == "default" and not wishes.heard:
-        # The first plans start too late, so that a person sees the evaluator at work.
-        choice = Choice(candidates[0], "10:30" if wishes.answered else "11:30", None, ())
+        # The first plan starts too late, so that a person sees it refused.
+        choice = Choice(candidates[0], TOO_LATE, None, (), dry=False)
     return [say(_plan_text(choice, wishes, script))], "end_turn"
 
 
 def _results(ask: Ask) -> list[tuple[str, Mapping[str, Any], Any]]:
-    """Every finished tool call: its name, arguments and result as JSON; None where it failed."""
+    """Every finished tool call: its name, arguments and result as JSON; None where it failed.
+
+    Forecasts from before somebody called one old are forgotten.
+    """
     calls = {b["id"]: b for turn in ask.turns for b in turn.blocks if b["type"] == "tool_use"}
-    blocks = [b for turn in ask.turns for b in turn.blocks if b["type"] == "tool_result"]
-    used = [(calls[b["tool_use_id"]], None if b.get("is_error") else _json(b.get("content"))) for b in blocks]
-    return [(call["name"], call["input"], result) for call, result in used]
+    results: list[tuple[str, Mapping[str, Any], Any]] = []
+    for turn in ask.turns:
+        if turn.role == "user" and " is old" in turn.text:
+            results = [result for result in results if result[0] != "forecast"]
+        for block in turn.blocks:
+            if block["type"] == "tool_result":
+                call = calls[block["tool_use_id"]]
+                found = None if block.get("is_error") else _json(block.get("content"))
+                results.append((call["name"], call["input"], found))
+    return results
 
 
 def _json(content: Any) -> Any:
@@ -107,17 +121,17 @@ def _json(content: Any) -> Any:
 def _candidates(trailheads: list[Any], wishes: Wishes) -> list[Mapping[str, Any]]:
     """What the wishes leave, nearest first; all of them if they leave nothing."""
     words = wishes.later.lower()
-    usable = [t for t in trailheads if isinstance(t, dict) and t.get("id") and t["id"] not in wishes.refused]
+    every = [t for t in trailheads if isinstance(t, dict) and t.get("id")]
+    usable = [t for t in every if t["id"] not in wishes.refused]
     named = [t for t in usable if str(t.get("name", "")).lower() in words and not _is_warned_of(t, words)]
     fitting = [t for t in usable if _fits(t, wishes) and not _is_warned_of(t, words)]
-    return sorted(named or fitting or usable or trailheads, key=lambda t: (_number(t, "drive_minutes"), t["id"]))
+    return sorted(named or fitting or usable or every, key=lambda t: (_number(t, "drive_minutes"), t["id"]))
 
 
 def _is_warned_of(trailhead: Mapping[str, Any], words: str) -> bool:
     name = re.escape(str(trailhead.get("name", "")).lower())
-    return (
-        re.search(rf"\b(not|avoid|except|but)\s+(at |to )?{name}|{name} (is|will be) (closed|full)", words) is not None
-    )
+    before, after = r"\b(not|avoid|except|but)\s+(at |to )?", r"[^.]*\b(closed|full|must be|too far|not known|choose)\b"
+    return re.search(f"{before}{name}|{name}{after}", words) is not None
 
 
 def _fits(trailhead: Mapping[str, Any], wishes: Wishes) -> bool:
@@ -130,28 +144,29 @@ def _number(values: Mapping[str, Any], key: str) -> float:
     return float(value) if isinstance(value, int | float) else math.inf
 
 
-def _starts(trailhead: Mapping[str, Any], forecast: Any, wishes: Wishes) -> list[Choice]:
-    """A choice for each start worth thinking about, with the hours that end after it and by 10:00 (or an hour on)."""
+def _choices(trailhead: Mapping[str, Any], forecast: Any, wishes: Wishes) -> list[Choice]:
+    """A choice for each start, with the hours that the walk touches at 4 km an hour; one not forecast is unknown."""
     hours = forecast.get("hours") if isinstance(forecast, dict) else None
     if not isinstance(hours, list):
         return []
+    known = {hour.get("until"): hour for hour in hours}
+    length = _number(trailhead, "length_km")
+    walk = max(1, math.ceil(length / KM_PER_HOUR)) if math.isfinite(length) else HOURS_IF_UNKNOWN
     choices = []
-    for start in [wishes.start] if wishes.start else ["08:00", "07:00", "09:00"]:
-        end = max("10:00", f"{int(start[:2]) + 2:02d}:00")
-        walked = [h for h in hours if start < str(h.get("until")) <= end]
-        rain = [h.get("rain") for h in walked]
-        known = rain and all(isinstance(r, int | float) for r in rain)
-        choices.append(Choice(trailhead, start, max(rain) if known else None, walked))
+    for start in wishes.starts:
+        touched = walk + (not start.endswith(":00"))
+        walked = [known.get(f"{int(start[:2]) + n:02d}:00", {}) for n in range(1, touched + 1)]
+        rain = [hour.get("rain") for hour in walked]
+        most = max(rain) if all(isinstance(chance, int | float) for chance in rain) else None
+        choices.append(Choice(trailhead, start, most, walked, dry=most is not None and most < wishes.rain))
     return choices
 
 
-def _is_dry(choice: Choice) -> bool:
-    return choice.rain is not None and choice.rain < DRY
-
-
 def _rank(choice: Choice) -> tuple[bool, float, float]:
+    """Dry first, then little rain, then near; an hour away from 08:00 is as bad as fifteen minutes of driving."""
     rain = 101 if choice.rain is None else choice.rain
-    return not _is_dry(choice), 0 if _is_dry(choice) else rain, _number(choice.trailhead, "drive_minutes")
+    detour = 15 * abs(int(choice.start[:2]) - 8)
+    return not choice.dry, 0 if choice.dry else rain, _number(choice.trailhead, "drive_minutes") + detour
 
 
 def _plan_text(choice: Choice, wishes: Wishes, script: Script) -> str:
@@ -166,6 +181,7 @@ def _plan_text(choice: Choice, wishes: Wishes, script: Script) -> str:
         f"Weather: {_weather(choice)}",
         f"Bring: {bring}",
         _limits(choice, wishes, script),
+        RECHECKED if wishes.unread else "",
         marker(script) if marker(script) in _spaced(wishes.words) else "",
         f"PLAN {line}",
     ]
@@ -180,11 +196,11 @@ def _facts(trailhead: Mapping[str, Any]) -> str:
 
 def _weather(choice: Choice) -> str:
     if not choice.hours:
-        return "I went by the shortest drive and have not compared forecasts."
+        return UNCOMPARED
     if choice.rain is None:
         return "the chance of rain is not known for every hour, so I cannot call it dry."
     sky = choice.hours[0].get("sky") or "sky unknown"
-    dry = "dry" if _is_dry(choice) else "no dry morning found, this is the least wet"
+    dry = "dry" if choice.dry else "no dry morning found, this is the least wet"
     return f"{dry}; at most {choice.rain:g} % chance of rain until {choice.hours[-1]['until']}, {sky} at first."
 
 

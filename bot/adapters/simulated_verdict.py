@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from bot.adapters.simulated_hike import Reply, Script, say
+from bot.adapters.simulated_hike import RECHECKED, UNCOMPARED, Reply, Script, say
 from bot.adapters.simulated_rules import Ask
 from bot.adapters.simulated_wishes import day_of, last_plan
 from graphs.sms_text import GSM_CHARACTERS, normalise
@@ -25,18 +25,17 @@ def writes(ask: Ask) -> bool:
 
 
 def judge(ask: Ask, script: Script) -> Reply:
-    """The evaluator: a verdict about the last plan in the request."""
+    """The evaluator: a verdict about the last plan in the request, now and then one that nobody can read."""
     verdict = _verdict(ask, script)
     if verdict is None:
-        prose = "Simulated evaluator: what a nice plan! A little late in the day, perhaps, but I would not mind."
+        prose = "Simulated evaluator: what a nice plan! I would love to come along."
         return [say(prose)], "end_turn"
     return [say(json.dumps(verdict))], "end_turn"
 
 
 def _verdict(ask: Ask, script: Script) -> Mapping[str, Any] | None:
     plan = last_plan(ask.texts)
-    start = plan["start"] if plan else ""
-    if script == "bad_verdict" or (script == "default" and start >= "11:00"):
+    if script == "bad_verdict":
         return None
     if script == "never_done":
         return _not_done("Simulated evaluator: I am never satisfied. Look at another trailhead.")
@@ -44,10 +43,12 @@ def _verdict(ask: Ask, script: Script) -> Mapping[str, Any] | None:
         return {"done": False, "needs_user": QUESTION, "feedback": "How far the group drives is not settled."}
     if plan is None:
         return _not_done("There is no plan: name one trailhead, a start and what people carry, and end with PLAN.")
-    if script == "default" and start > "10:00":
-        return _not_done(f"A start at {start} misses the dry morning: start at 08:00, and choose by the forecasts.")
+    if UNCOMPARED in ask.texts:
+        return _not_done("That misses the dry morning: plan a start between 7:00 and 10:00, and go by the forecasts.")
     if "no dry morning found" in ask.texts:
         return _not_done("It rains everywhere that morning: look at more trailheads, or plan another day.")
+    if script == "default" and RECHECKED not in ask.texts:
+        return None
     return {"done": True, "needs_user": "", "feedback": ""}
 
 

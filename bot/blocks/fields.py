@@ -143,7 +143,7 @@ def parts_of(text: str) -> tuple[list[str], list[str]]:
 
 def _hint(part: Field) -> str:
     most = f"At most {count(part.max_length, 'character')}." if part.max_length else ""
-    return " ".join(piece for piece in (part.hint, most) if piece)
+    return " ".join(piece.rstrip(".") + "." for piece in (part.hint, most) if piece)
 
 
 def _number(part: Field) -> Json:

@@ -14,7 +14,8 @@ _COSTS = {"&": 5, "<": 4, ">": 4}
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 # Reading direction, zero width and tag characters: a reader does not see them, a phone acts on them.
 _HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u200b\u2060-\u2069\u202a-\u202e\ufeff\ud800-\udfff]")
-_TAGS = re.compile("(?<!\U0001f3f4)[\U000e0000-\U000e007f]+")
+_FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007f]+")
+_TAG = re.compile("[\U000e0000-\U000e007f]")
 _JOINER = "\u200d"
 _BREAKS = ("\n\n", "\n", " ")
 _LONGEST_CLUSTER = 64
@@ -98,7 +99,7 @@ def visible(text: str) -> str:
 
 def hidden(text: str) -> dict[str, int]:
     """The characters in `text` that cannot be seen but change what is received: their names, with how often."""
-    return dict(Counter(map(_name, [*_HIDDEN.findall(text), *("".join(_TAGS.findall(text)))])))
+    return dict(Counter(map(_name, [*_HIDDEN.findall(text), *_TAG.findall(_FLAG.sub("", text))])))
 
 
 def _name(character: str) -> str:

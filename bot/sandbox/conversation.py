@@ -8,31 +8,37 @@ from dataclasses import replace
 from datetime import date
 
 from bot.sandbox.markup import element, stamped
-from bot.sandbox.messages import Drawn, Piece, Replies, message_piece, trouble_of
+from bot.sandbox.messages import Drawings, Drawn, Piece, Replies, trouble_of
 from bot.sandbox.records import APP_NAME, BOT_USER, Channel, Delivery, Message
 from bot.sandbox.screen import Screen, counterpart, title_of, ts_moment
 
-SHOWN = 200
+SHOWN = 100
 _GROUP_SECONDS = 300
 
 
-def conversation(screen: Screen) -> list[Piece]:
+def conversation(screen: Screen, drawings: Drawings | None = None) -> list[Piece]:
     """The open channel or direct message, oldest first, at most the `SHOWN` latest messages."""
     if screen.channel is None:
         return []
     below = _replies(screen.workspace.replies(screen.channel.id, screen.me.id))
-    found = screen.workspace.messages(screen.channel.id, screen.me.id)[-SHOWN:]
-    drawn = [Drawn(message, screen, f"m-{message.ts}", below=below.get(message.ts)) for message in found]
-    start = [_start(screen, screen.channel)] if len(found) < SHOWN else []
-    return [*start, *_pieces(drawn, screen, "m", screen.since)]
+    found = screen.workspace.messages(screen.channel.id, screen.me.id)
+    drawn = [Drawn(one, screen, f"m-{one.ts}", below=below.get(one.ts)) for one in found[-SHOWN:]]
+    start = _start(screen, screen.channel) if len(found) <= SHOWN else _earlier()
+    return [start, *_pieces(drawn, screen, drawings or Drawings(), "m", screen.since)]
 
 
-def thread(screen: Screen) -> list[Piece]:
+def thread(screen: Screen, drawings: Drawings | None = None) -> list[Piece]:
     """The open thread with its first message, oldest first."""
     if screen.channel is None or not screen.thread:
         return []
     found = screen.workspace.messages(screen.channel.id, screen.me.id, screen.thread)[-SHOWN:]
-    return list(_pieces([Drawn(one, screen, f"t-{one.ts}", in_thread=True) for one in found], screen, "t"))
+    drawn = [Drawn(one, screen, f"t-{one.ts}", in_thread=True) for one in found]
+    return list(_pieces(drawn, screen, drawings or Drawings(), "t"))
+
+
+def _earlier() -> Piece:
+    note = element("p", "Earlier messages are not shown here.")
+    return Piece("start", stamped("div", note, class_="intro", id="start"))
 
 
 def _start(screen: Screen, channel: Channel) -> Piece:
@@ -57,7 +63,7 @@ def _replies(messages: list[Message]) -> dict[str, Replies]:
     }
 
 
-def _pieces(drawn: list[Drawn], screen: Screen, prefix: str, since: str = "0") -> Iterator[Piece]:
+def _pieces(drawn: list[Drawn], screen: Screen, drawings: Drawings, prefix: str, since: str = "0") -> Iterator[Piece]:
     troubles = _troubles(screen.workspace.deliveries(), screen.me.id)
     first_new = _first_new(drawn, screen.me.id, float(since or 0))
     before: Drawn | None = None
@@ -70,7 +76,7 @@ def _pieces(drawn: list[Drawn], screen: Screen, prefix: str, since: str = "0") -
             before = None
             yield Piece("new", stamped("div", element("span", "New"), class_="new", id="new", role="separator"))
         compact = before is not None and _together(before.message, one.message)
-        yield message_piece(replace(one, compact=compact, trouble=troubles.get(one.message.ts, "")))
+        yield drawings.piece(replace(one, compact=compact, trouble=troubles.get(one.message.ts, "")))
         before = one
 
 

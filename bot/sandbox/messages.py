@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from bot.sandbox.emoji import EMOJI
@@ -44,6 +44,25 @@ class Drawn:
     below: Replies | None = None
     trouble: str = ""
     in_thread: bool = False
+
+
+class Drawings:
+    """The messages of one window as they were last drawn: what did not change is not drawn again."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[Drawn, Piece]] = {}
+
+    def piece(self, drawn: Drawn) -> Piece:
+        """The message as a child of its list."""
+        before, piece = self._last.get(drawn.key, (None, None))
+        if piece is None or before != drawn:
+            piece = message_piece(drawn)
+            self._last[drawn.key] = drawn, piece
+        return piece
+
+    def keep(self, keys: Collection[str]) -> None:
+        """Forget all others."""
+        self._last = {key: kept for key, kept in self._last.items() if key in keys}
 
 
 def message_piece(drawn: Drawn) -> Piece:

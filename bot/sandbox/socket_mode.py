@@ -68,7 +68,7 @@ class SocketMode:
         return any(_sent(one, message) for one in self._in_turn())
 
     def refresh(self, reason: str = "refresh_requested") -> int:
-        """Tell every connection to be replaced; they stay open and still take envelopes until a new one is there."""
+        """Tell every connection to be replaced; each stays open and takes envelopes until a new one is there."""
         with self._lock:
             leaving = list(self._sockets)
             for one in leaving:
@@ -107,6 +107,7 @@ class SocketMode:
                 connection.send(json.dumps(_disconnect("too_many_websockets", number)))
                 return
             connection.send(json.dumps(_hello(number)))
+            self._see_off()
             for message in connection:
                 self._hear(message)
         except ConnectionClosed:
@@ -115,6 +116,13 @@ class SocketMode:
             with self._lock:
                 self._sockets = [other for other in self._sockets if other is not one]
             self._changed()
+
+    def _see_off(self) -> None:
+        """Close one connection that was asked to leave, now that another has taken its place."""
+        with self._lock:
+            gone = next((one for one in self._sockets if one.leaving), None)
+        if gone is not None:
+            gone.connection.close()
 
     def _hear(self, message: str | bytes) -> None:
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from bot.sandbox.conversation import conversation, thread
 from bot.sandbox.heading import heading
-from bot.sandbox.lab import Lab, lab_html, phone
+from bot.sandbox.lab import Lab, Text, lab_html, phone
 from bot.sandbox.markup import Html
-from bot.sandbox.messages import Piece
+from bot.sandbox.messages import Drawings, Piece
 from bot.sandbox.screen import Screen
 from bot.sandbox.shell import top_status
 from bot.sandbox.sidebar import sidebar
@@ -48,20 +48,21 @@ class Picture:
     lists: Mapping[str, Sequence[Piece]]
 
 
-def picture(screen: Screen, lab: Lab, texts: Sequence[Mapping[str, Any]]) -> Picture:
-    """What the window should show now."""
+def picture(screen: Screen, lab: Lab, texts: Sequence[Text], drawings: Drawings) -> Picture:
+    """What the window should show now; `drawings` is what it has drawn so far."""
     regions = {"sidebar": sidebar(screen), "head": heading(screen), "modal": modal(screen)}
     lists: dict[str, Sequence[Piece]] = {}
     if screen.channel is None:
         regions["home"] = home(screen)
     else:
-        lists["log"] = conversation(screen)
+        lists["log"] = conversation(screen, drawings)
     if screen.thread:
-        lists["thread"] = thread(screen)
+        lists["thread"] = thread(screen, drawings)
+    drawings.keep({piece.id for pieces in lists.values() for piece in pieces})
     return surroundings(Picture(regions, lists), screen, lab, texts)
 
 
-def surroundings(before: Picture, screen: Screen, lab: Lab, texts: Sequence[Mapping[str, Any]]) -> Picture:
+def surroundings(before: Picture, screen: Screen, lab: Lab, texts: Sequence[Text]) -> Picture:
     """The same picture with the bot's state, the lab and the phone as they are now."""
     regions = {**before.regions, "top-status": top_status(lab)}
     if screen.thread:
@@ -94,17 +95,17 @@ def list_changes(target: str, before: Sequence[Piece] | None, after: Sequence[Pi
 
 
 def events(
-    screen: Callable[[], Screen | None], lab: Lab, texts: Callable[[], Sequence[Mapping[str, Any]]], person: str
+    screen: Callable[[], Screen | None], lab: Lab, texts: Callable[[], Sequence[Text]], person: str
 ) -> Iterator[bytes]:
     """The server-sent events of one window until it is closed, or `screen` finds nothing more to show."""
     yield b"retry: 1000\n\n"
     shown: Picture | None = None
-    now, quiet = screen(), 0
+    now, quiet, drawings = screen(), 0, Drawings()
     if now is None:
         return
     with now.workspace.subscribe(person) as changes:
         while now is not None:
-            after = picture(now, lab, texts())
+            after = picture(now, lab, texts(), drawings)
             puts = [put.event() for put in differences(shown, after)]
             shown = after
             yield from puts

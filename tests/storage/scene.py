@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, SQLModel, select
+from sqlmodel import Session, select
 
 from graphs.engine.checkpoint import Claim, Interrupt, RunRecord
 from graphs.engine.values import dump
@@ -89,7 +88,6 @@ class Scene:
 
     database: Database
     clock: Clock = field(default_factory=Clock)
-    numbers: Any = field(default_factory=itertools.count)
 
     @property
     def now(self) -> int:
@@ -134,23 +132,18 @@ class Scene:
 
     def claim(self, root: str = "hike-1", lease: int = 8 * SECOND) -> Claim | None:
         """Take the run over if it is due and free or its lease has lapsed."""
-        owner = uuid.uuid4().hex
-
-        def work(tx: Transaction) -> Any:
-            row = tx.run(_CLAIM, root=root, moment=tx.now, owner=owner, until=tx.now + lease).fetchone()
-            return Claim(root, owner, row[0]) if row else None
-
-        return self.within(root, work)  # type: ignore[no-any-return]
+        return self.within(root, lambda tx: _claim(tx, root, lease))  # type: ignore[no-any-return]
 
     def hold_claim(self, root: str = "hike-1") -> Claim:
-        """A claim, however it comes about: the run is made due and free first."""
+        """A claim, whoever had it: the run is made due and free first."""
 
-        def free(tx: Transaction) -> None:
+        def steal(tx: Transaction) -> Claim | None:
+            roots.lock(tx, root)
             tx.run(_RELEASE, root=root)
             roots.lower_due(tx, root)
+            return _claim(tx, root, 8 * SECOND)
 
-        self.within(root, free)
-        claim = self.claim(root)
+        claim: Claim | None = self.within(root, steal)
         assert claim is not None
         return claim
 
@@ -259,16 +252,11 @@ class Scene:
             return [row.kind for row in rows]
 
 
+def _claim(tx: Transaction, root: str, lease: int) -> Claim | None:
+    owner = uuid.uuid4().hex
+    row = tx.run(_CLAIM, root=root, moment=tx.now, owner=owner, until=tx.now + lease).fetchone()
+    return Claim(root, owner, row[0]) if row else None
+
+
 def hours(count: float) -> timedelta:
     return timedelta(hours=count)
-
-
-def fresh(url: str, clock: Callable[[], int] | None = None) -> Database:
-    """A database with every table and nothing in it."""
-    database = Database(url, clock=clock)
-    SQLModel.metadata.create_all(database.engine)
-    return database
-
-
-def values_of(row: Any) -> Mapping[str, Any]:
-    return dict(row.model_dump())

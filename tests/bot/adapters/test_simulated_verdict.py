@@ -23,7 +23,7 @@ def test_a_plan_without_a_plan_line_is_not_done() -> None:
 
 
 def test_a_plan_quoted_in_json_is_understood() -> None:
-    assert json.loads(Walk(simulated()).judge(json.dumps({"draft": GOOD})))["done"] is True
+    assert json.loads(Walk(simulated("straight")).judge(json.dumps({"draft": GOOD})))["done"] is True
 
 
 def test_a_wet_morning_is_never_done() -> None:

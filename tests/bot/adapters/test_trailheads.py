@@ -123,6 +123,7 @@ def test_a_file_is_loaded_with_or_without_a_byte_order_mark(tmp_path: Path) -> N
             load_trailheads(broken)
 
 
+@pytest.mark.allowed_skip
 def test_an_opentrails_file_loads() -> None:
     if not SAMPLE.exists():
         pytest.skip("the sample of an OpenTrails file is not on this machine")

@@ -136,14 +136,14 @@ def test_the_home_tab_takes_any_number_of_items(items: int, page: int) -> None:
     assert check_view(home_view(made.inbox(items, page)))["type"] == "home"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(made.any_text, made.any_text, made.short_text, st.sampled_from(["pending", *STATUSES]))
 @example(made.Text("&", 12_000), made.Text("<", 3_000), "&" * 80, "declined")
 @example(made.Text("&", 12_000), made.Text("<", 3_000), "&" * 80, "pending")
 def test_a_card_fits_whatever_it_holds(long: made.Text, more: made.Text, short: str, status: str) -> None:
     """The worst of every part at once, too."""
     draft, other = str(long), str(more)
-    facts = {f"{short}{number}": other for number in range(30)}
+    facts = {f"{short}{number}": other[:3_000] for number in range(30)}
     review = made.review(draft, title=other or "x", facts=facts)
     card = made.card(
         review=review,
@@ -168,7 +168,7 @@ def test_a_card_fits_whatever_it_holds(long: made.Text, more: made.Text, short: 
     check_view(decline_view(card))
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(
     made.any_text, made.any_text, st.sampled_from(["text", "choice", "choices", "yes_no", "date"]), st.integers(0, 130)
 )

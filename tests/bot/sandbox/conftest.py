@@ -13,7 +13,7 @@ from slack_sdk import WebClient
 from bot.sandbox.records import Timing
 from bot.sandbox.server import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, StandIn
 
-QUICK = Timing(ack_seconds=0.4, trigger_seconds=0.2, retry_seconds=(0.0, 0.0, 0.0))
+PATIENT = Timing(ack_seconds=10.0, trigger_seconds=10.0, retry_seconds=(0.0, 0.0, 0.0))
 
 
 def client_of(stand_in: StandIn, token: str = BOT_TOKEN) -> WebClient:
@@ -22,9 +22,15 @@ def client_of(stand_in: StandIn, token: str = BOT_TOKEN) -> WebClient:
 
 
 @pytest.fixture
-def stand_in() -> Iterator[StandIn]:
-    """A stand-in in memory that allows everything and waits seconds for nothing."""
-    with StandIn(timing=QUICK) as running:
+def timing() -> Timing:
+    """Slack's time limits; a test about lateness parametrizes it with short ones."""
+    return PATIENT
+
+
+@pytest.fixture
+def stand_in(timing: Timing) -> Iterator[StandIn]:
+    """A stand-in in memory that allows everything."""
+    with StandIn(timing=timing) as running:
         yield running
 
 
@@ -54,7 +60,12 @@ def _disconnect(stand_in: StandIn, handler: SocketModeHandler) -> None:
     handler.client.auto_reconnect_enabled = False
     stand_in.sockets.close()
     with handler.client.connect_operation_lock:
-        handler.close()
+        # Whoever was reconnecting is done now; a connection made after the close would stay open for ever.
+        handler.client.auto_reconnect_enabled = False
+    # The thread that waits for messages looks up once a second, or when there is one.
+    handler.client.closed = True
+    handler.client.enqueue_message("")
+    handler.close()
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.sandbox.conversation import SHOWN
 from bot.sandbox.lab import Fault
 from bot.sandbox.markup import Html
 from bot.sandbox.messages import Piece
@@ -201,6 +202,16 @@ def test_messages_minutes_apart_are_not_grouped(stage: Stage) -> None:
     stage.say(BEN, "first", 900)
     stage.say(BEN, "second", 300)
     assert [a["class"] for tag, a in Text(window(stage)).tags if tag == "article"] == ["message", "message"]
+
+
+def test_only_the_latest_messages_are_shown_and_that_is_said(stage: Stage) -> None:
+    assert "the very beginning of #hikes" in window(stage)
+    for n in range(SHOWN + 1):
+        stage.say(BEN, f"message {n};", 1000 - n)
+    words = Text(window(stage)).words
+    assert "Earlier messages are not shown" in words
+    assert "message 0;" not in words
+    assert "message 1;" in words
 
 
 def test_times_are_in_the_viewers_zone(stage: Stage) -> None:

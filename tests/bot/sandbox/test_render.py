@@ -117,6 +117,7 @@ def words(text: str) -> dict[str, Any]:
         (":white_check_mark: :unheard_of:", "✅ :unheard_of:"),
         ("12:30:45", "12:30:45"),
         ("<javascript:alert(1)|Approve>", "Approve"),
+        ("<http://[::1|an address that is none>", "an address that is none"),
         ("<script>alert(1)</script>", "scriptalert(1)/script"),
     ],
 )

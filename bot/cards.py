@@ -1,0 +1,198 @@
+"""Keeps Slack equal to the database: posts what has no message yet, redraws what has changed, heals what was lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import structlog
+
+from bot import pictures
+from bot.blocks.notes import Reminder as ReminderNote
+from bot.blocks.notes import reminder_message, told_message
+from bot.blocks.question import EffectCard, QuestionCard, effect_message, question_message
+from bot.blocks.review import review_message
+from bot.blocks.run import ending_message, run_message
+from bot.parts import Parts
+from bot.people import deciders
+from bot.slack import GONE, UNREACHABLE, Posted, Refused, Slack
+from graphs.engine.errors import EngineError
+from storage import approvals, board, runs
+from storage.board import Scope, Stale
+from storage.tables import CardRow, to_micros
+
+log = structlog.get_logger(__name__)
+SCOPES: tuple[Scope, ...] = ("approval", "run", "ending", "told")
+LEAST = 1.0  # seconds between two drawings of one run's progress
+LOST_AFTER = timedelta(seconds=board.BUSY_FOR / 1_000_000 - 1)  # only later can an earlier process have posted it
+
+
+class Cards:
+    """A thread that draws what is stale, at once when nudged."""
+
+    def __init__(self, parts: Parts, slack: Slack) -> None:
+        self._parts = parts
+        self._slack = slack
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._drawn_at: dict[str, float] = {}
+        self._thread = threading.Thread(target=self._watch, name="cards", daemon=True)
+
+    def start(self) -> None:
+        """Begin to draw."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the drawing at hand."""
+        self._stopping.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def nudge(self, _thread_id: str = "") -> None:
+        """Look now: something has changed."""
+        self._wake.set()
+
+    def _watch(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait(LEAST)
+            self._wake.clear()
+            try:
+                self.draw_stale()
+            except EngineError as error:
+                log.warning("cards cannot be drawn now", error=str(error))
+                self._stopping.wait(LEAST)
+
+    def draw_stale(self) -> int:
+        """Draw everything that differs from the database; how many were drawn."""
+        found = board.stale(self._parts.database, scopes=SCOPES)
+        return sum(self._draw(stale) for stale in found if not self._too_soon(stale))
+
+    def _too_soon(self, stale: Stale) -> bool:
+        if stale.scope != "run" or not stale.ts:
+            return False
+        if time.monotonic() - self._drawn_at.get(stale.subject, 0.0) >= LEAST:
+            return False
+        return not stale.fingerprint.partition(":")[2]  # an ended run is drawn at once
+
+    def _draw(self, stale: Stale) -> bool:
+        card = board.take(self._parts.database, stale.scope, stale.subject)
+        if card is None:
+            return False
+        try:
+            message = self._message(stale)
+            if message is not None:
+                self._show(stale, card, message)
+        except Refused as error:
+            self._failed(stale, error.code, error.wait * (card.failures + 1))
+            return False
+        except Exception as error:
+            log.exception("card not drawn", scope=stale.scope, subject=stale.subject)
+            self._failed(stale, type(error).__name__, 10.0 * (card.failures + 1))
+            return False
+        self._drawn_at[stale.subject] = time.monotonic()
+        return True
+
+    def _failed(self, stale: Stale, code: str, wait: float) -> None:
+        log.info("card refused", scope=stale.scope, subject=stale.subject, code=code)
+        until = self._parts.database.now() + round(min(wait, 300.0) * 1_000_000)
+        board.failed(self._parts.database, stale.scope, stale.subject, until=until, note=code)
+
+    def _show(self, stale: Stale, card: CardRow, message: dict[str, Any]) -> None:
+        if card.ts:
+            try:
+                self._slack.update(Posted(card.channel, card.ts), message)
+            except Refused as error:
+                if error.code not in GONE | UNREACHABLE:
+                    raise
+                board.lost(self._parts.database, stale.scope, stale.subject)
+                return
+            place = Posted(card.channel, card.ts)
+        else:
+            place = self._posted(stale, card, message)
+        board.drawn(
+            self._parts.database,
+            stale.scope,
+            stale.subject,
+            channel=place.channel,
+            ts=place.ts,
+            fingerprint=stale.fingerprint,
+        )
+
+    def _posted(self, stale: Stale, card: CardRow, message: dict[str, Any]) -> Posted:
+        """Post a card; one whose answer was lost is found again by its key instead."""
+        home, requester, since = self._place(stale)
+        key = f"{stale.scope}:{stale.subject}:{card.posted_at or ''}"
+        may_be_there = card.failures > 0 or self._parts.database.now() - since > to_micros_of(LOST_AFTER)
+        channel = home or self._slack.direct(requester)
+        if may_be_there and (found := self._slack.find(channel, key, since / 1_000_000 - 60)):
+            self._slack.update(found, message)
+            return found
+        try:
+            return self._slack.post(channel, message, key)
+        except Refused as error:
+            if not home or error.code not in UNREACHABLE:
+                raise
+            log.info("channel out of reach: told directly", channel=channel, code=error.code)
+            return self._slack.post(self._slack.direct(requester), message, key)
+
+    def _place(self, stale: Stale) -> tuple[str, str, int]:
+        """Where a card belongs ("" for a direct message), who asked for it, and since when it may have been posted."""
+        database = self._parts.database
+        if stale.scope == "approval":
+            asked = approvals.find(database, stale.subject)
+            assert asked is not None
+            return asked.channel, asked.requester, to_micros(asked.created_at)
+        run = runs.find(database, stale.subject)
+        assert run is not None
+        since = to_micros(run.ended_at or run.created_at if stale.scope in ("ending", "told") else run.created_at)
+        return "" if stale.scope == "told" else run.channel, run.who, since
+
+    def _message(self, stale: Stale) -> dict[str, Any] | None:
+        database = self._parts.database
+        if stale.scope == "approval":
+            asked = approvals.find(database, stale.subject)
+            return None if asked is None else approval_message(pictures.card_of(self._parts, asked))
+        run = runs.find(database, stale.subject)
+        if run is None:
+            return None
+        if stale.scope == "run":
+            return run_message(pictures.run_card(self._parts, run))
+        notice = pictures.ending_notice(self._parts, run)
+        return ending_message(notice) if stale.scope == "ending" else told_message(notice)
+
+    def remind(self, approval_id: str, stage: int) -> None:
+        """Nudge whoever may decide about an open card; one that was settled meanwhile is silent. Raises `Refused`."""
+        asked = approvals.find(self._parts.database, approval_id)
+        if asked is None or asked.status != "pending":
+            return
+        card = board.find(self._parts.database, "approval", approval_id)
+        place = Posted(card.channel, card.ts) if card and card.ts else None
+        without = "" if asked.policy.get("allow_requester") or asked.kind != "review" else asked.requester
+        note = ReminderNote(
+            title=asked.subject,
+            users=tuple(deciders(self._parts.people, asked.channel, without)),
+            requester=asked.requester,
+            since=asked.created_at,
+            card=self._slack.permalink(place) if place else "",
+            expires_at=asked.expires_at,
+            nth=stage,
+        )
+        channel = place.channel if place else asked.channel or self._slack.direct(asked.requester)
+        key = f"reminder:{approval_id}:{stage}"
+        if self._slack.find(channel, key, asked.created_at.timestamp() - 60) is None:
+            self._slack.post(channel, reminder_message(note), key)
+
+
+def approval_message(card: pictures.Card) -> dict[str, Any]:
+    """The card of a review, a question, or an effect in doubt."""
+    if isinstance(card, EffectCard):
+        return effect_message(card)
+    return question_message(card) if isinstance(card, QuestionCard) else review_message(card)
+
+
+def to_micros_of(span: timedelta) -> int:
+    """A length of time in microseconds."""
+    return round(span.total_seconds() * 1_000_000)

@@ -1,0 +1,30 @@
+"""Log lines for people on a terminal or as JSON; the texts of messages are never among them."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from bot.settings import Settings
+
+
+def set_up_logs(settings: Settings) -> None:
+    """Send our own lines and the libraries' warnings to standard error."""
+    level = logging.getLevelNamesMapping()[settings.log_level]
+    logging.basicConfig(stream=sys.stderr, level=max(level, logging.WARNING), format="%(asctime)s %(name)s %(message)s")
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer() if settings.log_json else structlog.dev.ConsoleRenderer(colors=False)
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,123 @@
+"""The bot as a whole: parts, Slack, cards, listeners and sweeps, started together and stopped in order."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import structlog
+from slack_bolt import App
+from slack_bolt.adapter.socket_mode import SocketModeHandler
+from slack_bolt.adapter.wsgi import SlackRequestHandler
+from slack_sdk import WebClient
+from waitress.server import create_server
+
+from bot.app import build, slack_client
+from bot.cards import Cards
+from bot.deliveries import deal_with, drain
+from bot.desk import Desk
+from bot.listeners import build_bolt
+from bot.parts import Parts
+from bot.reminders import Sweeper
+from bot.settings import Settings, SettingsError
+from bot.slack import Slack
+from storage import switches
+from storage.deadlines import Reminder
+
+log = structlog.get_logger(__name__)
+HTTP_THREADS = 16
+LATE = 3.0  # sweeps that may be missed before the bot counts as ill
+Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+
+
+class Bot:
+    """One bot process. `start` connects and returns; `stop` lets every run stop at its next checkpoint."""
+
+    def __init__(self, settings: Settings, client: WebClient | None = None, parts: Parts | None = None) -> None:
+        found = client or slack_client(settings)
+        if found is None:
+            raise SettingsError("The bot needs SLACK_BOT_TOKEN; `signoff sandbox` needs nothing.")
+        self.settings = settings
+        self._nudges: list[Callable[[str], None]] = []
+        self.parts = parts or build(settings, client=found, after=self._after)
+        self.slack = Slack(found)
+        self.cards = Cards(self.parts, self.slack)
+        self._nudges.append(self.cards.nudge)
+        self.desk = Desk(self.parts, self.slack, self.cards)
+        secret = settings.slack_signing_secret
+        self.bolt: App = build_bolt(self.desk, found, secret.get_secret_value() if secret else "")
+        self.sweeper = Sweeper(self.parts, self._remind, (partial(drain, self.desk), self.cards.nudge))
+        self._socket: SocketModeHandler | None = None
+
+    def _after(self, thread_id: str) -> None:
+        for nudge in self._nudges:
+            nudge(thread_id)
+
+    def _remind(self, reminder: Reminder) -> None:
+        payload = {"approval": reminder.approval_id, "stage": reminder.stage}
+        self.desk.later(deal_with, self.desk, "reminder", reminder.delivery, payload)
+
+    def start(self) -> None:
+        """Begin to work, and to listen where Socket Mode is set."""
+        self.parts.executor.start()
+        self.cards.start()
+        self.sweeper.start()
+        if self.settings.slack == "socket":
+            assert self.settings.slack_app_token is not None
+            self._socket = SocketModeHandler(self.bolt, self.settings.slack_app_token.get_secret_value())
+            self._socket.connect()  # type: ignore[no-untyped-call]
+        log.info("ready", slack=self.settings.slack, model=self.parts.deps.model.provider)
+
+    def stop(self) -> None:
+        """Listen no more, finish what is at hand, leave the rest to the next process."""
+        if self._socket is not None:
+            self._socket.close()  # type: ignore[no-untyped-call]
+        self.sweeper.stop()
+        self.desk.close()
+        self.parts.executor.stop()
+        self.cards.stop()
+        self.bolt._listener_runner.listener_executor.shutdown(wait=True)
+        self.parts.close()
+
+    def health(self) -> dict[str, Any]:
+        """How the bot is: `ok`, and what is wrong if it is not."""
+        wrong = []
+        swept = switches.last_sweep(self.parts.database)
+        age = (self.parts.database.now() / 1_000_000 - swept.timestamp()) if swept else None
+        if age is None or age > LATE * max(self.settings.sweep_seconds, 1.0):
+            wrong.append("no sweep has been made lately")
+        if self._socket is not None and not self._socket.client.is_connected():
+            wrong.append("not connected to Slack")
+        if hold := switches.held(self.parts.database):
+            wrong.append(f"effects are held by {hold.by}")
+        return {"ok": not wrong, "wrong": wrong, "model": self.parts.deps.model.provider, "slack": self.settings.slack}
+
+    def wsgi(self) -> Wsgi:
+        """Slack's requests at `/slack/events`, health at `/healthz`."""
+        slack = SlackRequestHandler(self.bolt, path="/slack/events")
+
+        def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            if environ.get("PATH_INFO") != "/healthz":
+                found: Iterable[bytes] = slack(environ, start_response)
+                return found
+            health = self.health()
+            body = json.dumps(health).encode()
+            status = "200 OK" if health["ok"] else "503 Service Unavailable"
+            start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
+            return [body]
+
+        return serve
+
+
+def serve_http(bot: Bot, stop: threading.Event) -> None:
+    """Serve Slack's requests until `stop` is set."""
+    settings = bot.settings
+    server = create_server(bot.wsgi(), host=settings.http_host, port=settings.http_port, threads=HTTP_THREADS)
+    thread = threading.Thread(target=server.run, name="http", daemon=True)
+    thread.start()
+    log.info("serving", host=settings.http_host, port=server.effective_port)
+    stop.wait()
+    server.close()
