@@ -17,6 +17,7 @@ from bot.app import build
 from bot.commands import Start, form_of, start_run
 from bot.decisions import DraftRefused, Wish, decide
 from bot.dispatch import advance
+from bot.operations import operations
 from bot.parts import Parts
 from bot.people import UnknownPerson
 from bot.process import has_browser, read_manifest, stop_on_signal
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 practice = typer.Typer(help="The practice API, which stands in for the outside world.", no_args_is_help=True)
 app.add_typer(practice, name="practice")
+app.add_typer(operations)
 
 DatabaseUrl = Annotated[
     str, typer.Option("--database", envvar="SIGNOFF_DATABASE_URL", help="sqlite:///file.db or postgresql://host/name")
@@ -281,7 +283,9 @@ def sandbox(
     with town, stop_on_signal() as stop:
         town.start()
         if not town.slack.connected(STARTING):
-            terminal.err.print(f"The bot has not connected yet; its log is {folder}/bot.log.", style="red", markup=False)
+            terminal.err.print(
+                f"The bot has not connected yet; its log is {folder}/bot.log.", style="red", markup=False
+            )
         terminal.out.print(
             f"Signoff's sandbox: [bold]{town.url}[/]  (Ctrl-C stops it; the bot's log: {folder}/bot.log)"
         )

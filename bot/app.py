@@ -111,7 +111,9 @@ def build_model(settings: Settings) -> Model:
 def build_trails(settings: Settings, practice: httpx2.Client) -> Trails:
     """The club's trailheads with forecasts from Open-Meteo or the practice API, which speaks the same way."""
     trailheads: Sequence[Trailhead] = (
-        load_trailheads(settings.trailheads_file) if settings.trailheads_file else made_up_trailheads()
+        load_trailheads(settings.trailheads_file, settings.trailheads_time_zone)
+        if settings.trailheads_file
+        else made_up_trailheads()
     )
     if settings.trails == "practice":
         return OpenMeteo(practice, trailheads, attribution="Practice weather, made up on this machine")
@@ -132,13 +134,13 @@ def build_sms(settings: Settings, practice: httpx2.Client) -> Sender:
     assert settings.twilio_auth_token is not None
     token = settings.twilio_auth_token.get_secret_value()
     sender = settings.twilio_messaging_service_sid or settings.twilio_from
-    return twilio_sms(settings.twilio_account_sid, token, sender)
+    return twilio_sms(settings.twilio_account_sid, token, sender, settings.twilio_status_url)
 
 
 def practice_client(settings: Settings) -> httpx2.Client:
     """The practice API over HTTP, or inside this process with its record in a file beside the database."""
     if settings.practice_url:
-        return httpx2.Client(base_url=settings.practice_url, timeout=10.0)
+        return httpx2.Client(base_url=settings.practice_url, timeout=10.0, trust_env=False)
     return Practice(settings.practice_record).client()
 
 

@@ -11,6 +11,7 @@ import structlog
 from bot.blocks import actions
 from bot.blocks.actions import Malformed, subject_of
 from bot.blocks.notes import NOT_COUNTED
+from bot.blocks.phrases import named
 from bot.blocks.question import answer_of
 from bot.clicks import Click
 from bot.commands import Start, form_of, start_run
@@ -122,7 +123,7 @@ def _channel(channel: str) -> str:
 def whisper(desk: Desk, payload: Payload, text: str) -> None:
     """Answer whoever typed the command, privately."""
     desk.slack.whisper(
-        text,
+        named(text),
         user=str(payload["user_id"]),
         channel=str(payload.get("channel_id", "")),
         response_url=str(payload.get("response_url", "")),
@@ -182,7 +183,7 @@ def _cancel(desk: Desk, click: Click) -> str:
 
 def answer_click(desk: Desk, click: Click, text: str) -> None:
     """Answer whoever clicked, privately."""
-    desk.slack.whisper(text, user=click.user, channel=click.channel, response_url=click.response_url)
+    desk.slack.whisper(named(text), user=click.user, channel=click.channel, response_url=click.response_url)
 
 
 def not_counted(desk: Desk, click: Click) -> None:

@@ -14,6 +14,8 @@ def set_up_logs(settings: Settings) -> None:
     """Send our own lines and the libraries' warnings to standard error."""
     level = logging.getLevelNamesMapping()[settings.log_level]
     logging.basicConfig(stream=sys.stderr, level=max(level, logging.WARNING), format="%(asctime)s %(name)s %(message)s")
+    # A sweep that outlasts its interval is no news: the next one makes up for it.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if settings.log_json else structlog.dev.ConsoleRenderer(colors=False)
     )

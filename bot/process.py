@@ -45,3 +45,15 @@ def read_manifest() -> dict[str, Any]:
     )
     manifest: dict[str, Any] = yaml.safe_load(text)
     return manifest
+
+
+def with_request_urls(manifest: dict[str, Any], address: str) -> dict[str, Any]:
+    """The manifest for requests over HTTP to a server of yours instead of Socket Mode."""
+    url = f"{address.rstrip('/')}/slack/events"
+    changed: dict[str, Any] = yaml.safe_load(yaml.safe_dump(manifest))
+    for command in changed["features"]["slash_commands"]:
+        command["url"] = url
+    changed["settings"]["interactivity"]["request_url"] = url
+    changed["settings"]["event_subscriptions"]["request_url"] = url
+    changed["settings"]["socket_mode_enabled"] = False
+    return changed

@@ -19,6 +19,7 @@ from bot.blocks.modals import (
     then_of,
 )
 from bot.blocks.notes import NOT_COUNTED
+from bot.blocks.phrases import named
 from bot.blocks.reading import READ_ALL, has_ticked
 from bot.blocks.review import ReviewCard
 from bot.commands import Start, start_run
@@ -58,7 +59,7 @@ def submitted(desk: Desk, body: Mapping[str, Any]) -> Ack:
 
 
 def _say(sentence: str) -> Ack:
-    return {"response_action": "update", "view": message_view("Not counted", sentence)}
+    return {"response_action": "update", "view": message_view("Not counted", named(sentence))}
 
 
 def _errors(told: Mapping[str, str]) -> Ack:
@@ -83,7 +84,7 @@ def _told(desk: Desk, body: Mapping[str, Any], outcome: Outcome) -> Ack:
         return _say(outcome.sentence)
     desk.later(publish, desk.parts, desk.slack, str(body["user"]["id"]))
     if outcome.result in ("counted", "saved"):
-        return {"response_action": "update", "view": message_view("Thank you", outcome.sentence)}
+        return {"response_action": "update", "view": message_view("Thank you", named(outcome.sentence))}
     return CLOSE
 
 
@@ -156,7 +157,7 @@ def _start(desk: Desk, body: Mapping[str, Any], view: Mapping[str, Any]) -> Ack:
     except EngineError as error:
         return _say(str(error))
     if place != channel:
-        return {"response_action": "update", "view": message_view("On it", f"It will appear in <#{place}>.")}
+        return {"response_action": "update", "view": message_view("On it", named(f"It will appear in <#{place}>."))}
     return CLOSE
 
 

@@ -8,12 +8,12 @@ from datetime import datetime
 from bot.blocks import actions
 from bot.blocks.actions import Subject
 from bot.blocks.elements import Json, button, context, divider, header, literal, numbered, section
-from bot.blocks.phrases import link, mention, moment, shown
+from bot.blocks.phrases import link, mention, moment, releases_are_brief, shown, what_approving_does
 from bot.blocks.question import QuestionCard
 from bot.blocks.review import ReviewCard, approve_button
 from bot.blocks.text import Mrkdwn, cut, fill, fits, hidden, joined, one_line
 
-WAITING_PAGE = 20
+WAITING_PAGE = 16
 OTHERS_SHOWN = 10
 _WHOLE_DRAFT = 700
 
@@ -108,14 +108,16 @@ def _item(item: Waiting, number: int) -> list[Json]:
 
 
 def _review(item: Waiting, card: ReviewCard, number: int) -> list[Json]:
-    whole = "\n".join(shown(part) for part in card.review.draft.values())
+    parts = card.review.draft.values()
+    whole = "\n".join(f"{part.label}: {shown(part)}" if len(parts) > 1 else shown(part) for part in parts)
     # Only what can be read here in full can be approved here.
-    is_whole = fits(whole, _WHOLE_DRAFT) and not hidden(whole)
+    is_whole = fits(whole, _WHOLE_DRAFT) and not hidden(whole) and releases_are_brief(card.review)
     risk = Mrkdwn(" · ⚠️ *high risk*") if card.review.risk == "high" else Mrkdwn("")
     about = _about(card.review.title, f"draft {card.version}", card.requester, item, risk)
     row = [approve_button(card)] if is_whole and item.may_approve and card.is_open else []
     row += [button("Open", actions.READ, str(card.subject), says=f"Open {card.review.title}")]
-    return [about, *literal(whole if is_whole else cut(whole, _WHOLE_DRAFT)), _row(card.subject, number, row)]
+    does = [context(fill("Approve {does}.", does=what_approving_does(card.review)))] if len(row) > 1 else []
+    return [about, *literal(whole if is_whole else cut(whole, _WHOLE_DRAFT)), *does, _row(card.subject, number, row)]
 
 
 def _question(item: Waiting, card: QuestionCard, number: int) -> list[Json]:

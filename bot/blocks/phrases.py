@@ -12,6 +12,7 @@ from graphs.flow import Field, Review
 from graphs.sms_text import segments
 
 _USER = re.compile(r"[UW][A-Z0-9]{1,30}")
+_NAMED = re.compile(r"&lt;([@#][UWCDG][A-Z0-9]{1,30})&gt;")
 _CHANNEL = re.compile(r"[CDG][A-Z0-9]{1,30}")
 _SHOWN_PEOPLE = 10
 _MOST_RELEASES = 8
@@ -34,6 +35,11 @@ _SENT = {
 def mention(user: str) -> Mrkdwn:
     """A person by Slack id; whoever has none (the command line) by name."""
     return Mrkdwn(f"<@{user}>") if _USER.fullmatch(user) else escape(one_line(user, _ADDRESS) or "nobody")
+
+
+def named(sentence: str) -> Mrkdwn:
+    """A sentence of ours that names people as `<@ID>` and channels as `<#ID>`; everything else in it is escaped."""
+    return Mrkdwn(_NAMED.sub(r"<\1>", escape(sentence)))
 
 
 def people(users: Sequence[str]) -> Mrkdwn:

@@ -14,6 +14,7 @@ from bot.blocks.elements import (
     button,
     context,
     divider,
+    field_sections,
     header,
     literal,
     modal,
@@ -22,16 +23,17 @@ from bot.blocks.elements import (
     text_units,
 )
 from bot.blocks.fields import block_id_of, input_block
-from bot.blocks.phrases import duration, place, shown
+from bot.blocks.phrases import duration, facts, sent, shown
 from bot.blocks.review import ReviewCard, decide_buttons, standing, warning_blocks
 from bot.blocks.run import NOTHING, Spent, spent_line
-from bot.blocks.text import fill, joined, one_line
+from bot.blocks.text import fill, fits, joined, one_line
 from graphs.flow import Review
 
 READ_ALL: Final = "read"
 _PAGE_UNITS = 12_000
 _PAGE_BLOCKS = 60
 _LOG_PAGE = 40
+_SHORT_FACT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,11 @@ def _everything(card: ReviewCard) -> list[Json]:
 
 
 def _facts(review: Review) -> list[Json]:
-    return [block for name, value in review.facts.items()
-            for block in [section(fill("*{name}*", name=one_line(name, 200))), *literal(value)]]  # fmt: skip
+    short = {name: value for name, value in review.facts.items() if fits(value, _SHORT_FACT)}
+    blocks = field_sections(facts(review.model_copy(update={"facts": short}), _SHORT_FACT))
+    for name in (name for name in review.facts if name not in short):
+        blocks += [section(fill("*{name}*", name=one_line(name, 200))), *literal(review.facts[name])]
+    return blocks
 
 
 def _releases(review: Review) -> list[Json]:
@@ -135,10 +140,11 @@ def _releases(review: Review) -> list[Json]:
     for release in review.releases:
         field = review.draft.get(release.content)
         what = one_line(field.label if field else release.content, 200)
-        # An address that `place` would cut is shown letter by letter.
-        to = place(release.to) if len(release.to) <= 100 else "the address below"
-        told.append(section(fill("• {kind} to {to}: {what}", kind=one_line(release.kind, 60), to=to, what=what)))
-        told += literal(release.to) if len(release.to) > 100 else []
+        # An address that would be cut is shown letter by letter.
+        is_brief = fits(release.to, _SHORT_FACT // 2)
+        line = sent(release.kind, release.to if is_brief else "the address below")
+        told.append(section(fill("• {line}: {what}", line=line, what=what)))
+        told += [] if is_brief else literal(release.to)
     return told
 
 

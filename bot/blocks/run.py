@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from bot.blocks import actions
-from bot.blocks.elements import Json, button, confirmation, context, field_sections, message, section
+from bot.blocks.elements import Json, button, confirmation, context, message, section
 from bot.blocks.phrases import count, duration, link, mention, moment, sent
 from bot.blocks.text import Mrkdwn, cut, fill, joined, one_line
 from graphs.flow import Ending
@@ -135,7 +135,7 @@ def ending_message(notice: EndingNotice) -> Json:
     blocks = [section(_how(notice))]
     blocks += [section(cut(notice.text, _TEXT))] if notice.text else []
     blocks += [context(fill("Reason: {reason}", reason=cut(notice.reason, _TEXT)))] if notice.reason else []
-    blocks += [section(_sent_lines(notice)), *field_sections(_figures(notice)), context(spent_line(notice.spent))]
+    blocks += [section(_sent_lines(notice)), context(_figures(notice))]
     blocks += [_buttons(notice.thread_id, False)]
     told = f"{notice.command}: {notice.ending.replace('_', ' ')}: {one_line(notice.request, 300)}"
     return message(told, blocks, f"end/{notice.thread_id}")
@@ -187,13 +187,9 @@ def _sent_line(out: Out) -> Mrkdwn:
     return fill("✓ {what}{ref}", what=sent(out.kind, out.to), ref=ref)
 
 
-def _figures(notice: EndingNotice) -> list[Mrkdwn]:
-    figures = {
-        "Steps": f"{notice.spent.steps:,}",
-        "Took": duration(notice.took),
-        "Waited for people": duration(notice.waited),
-    }
-    return [fill("*{name}*\n{value}", name=name, value=value) for name, value in figures.items()]
+def _figures(notice: EndingNotice) -> Mrkdwn:
+    took, waited = f"took {duration(notice.took)}", f"waited {duration(notice.waited)} for people"
+    return joined([count(notice.spent.steps, "step"), took, waited, spent_line(notice.spent)], " · ")
 
 
 def _buttons(thread_id: str, may_cancel: bool) -> Json:

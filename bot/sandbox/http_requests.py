@@ -27,7 +27,7 @@ class HttpTransport:
     """Posts to one request url, signed with the app's signing secret."""
 
     def __init__(self, url: str, signing_secret: str, timeout: float = 10.0) -> None:
-        self._url = url
+        self.url = url
         self._secret = signing_secret
         self._timeout = timeout
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="sandbox-http")
@@ -64,7 +64,7 @@ class HttpTransport:
         }
         if envelope.attempt:
             headers |= {"X-Slack-Retry-Num": str(envelope.attempt), "X-Slack-Retry-Reason": _reason(envelope)}
-        return urllib.request.Request(self._url, data=body, headers=headers, method="POST")
+        return urllib.request.Request(self.url, data=body, headers=headers, method="POST")
 
 
 def _reason(envelope: Envelope) -> str:

@@ -21,6 +21,7 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._connection.execute("PRAGMA journal_mode=WAL")
+            self._connection.execute("PRAGMA synchronous=NORMAL")
             self._connection.execute(_SCHEMA)
 
     def load(self, kind: str) -> Iterator[JsonObject]:

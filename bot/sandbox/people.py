@@ -71,7 +71,7 @@ class People:
 
     def post(self, person: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
         """Write a message; the app hears of it if it subscribed to it and is in the channel."""
-        found = self._channel(channel, person)
+        found = self._channel(channel, self._person(person).id)
         if found.archived:
             raise NotPossible(f"#{found.name} is archived; choose another channel.")
         if person not in found.members:

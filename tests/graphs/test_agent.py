@@ -149,7 +149,7 @@ def test_an_unreadable_answer_from_a_tools_source_is_an_error_result() -> None:
 
 def test_a_bug_in_a_tool_is_no_result() -> None:
     def broken(_: Sum) -> JsonValue:
-        return {}["missing"]
+        return dict[str, JsonValue]()["missing"]
 
     with pytest.raises(KeyError):
         run_tools(calling({"a": 1, "b": 1}), [Tooling("add", "", Sum, broken)])

@@ -109,7 +109,7 @@ def test_days_that_forecasts_reach_pass(ahead: int) -> None:
 
 def test_a_day_beyond_the_horizon_is_refused_naming_the_horizon() -> None:
     with pytest.raises(
-        DateError, match="16 days ahead, and forecasts reach 15 days: .* until Tuesday 15 December 2026"
+        DateError, match=r"16 days ahead, and forecasts reach 15 days: .* until Tuesday 15 December 2026"
     ):
         check_horizon(MONDAY + timedelta(days=16), MONDAY)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -158,7 +159,7 @@ def test_earlier_turns_are_sent_back_unchanged() -> None:
     stage = Stage(*happy())
     stage.plan()
     asked = stage.model.asked(WORKER)
-    for before, after in zip(asked, asked[1:], strict=False):
+    for before, after in pairwise(asked):
         assert after.turns[: len(before.turns)] == before.turns
 
 
@@ -257,6 +258,16 @@ def test_a_worker_that_only_looks_things_up_is_stopped() -> None:
     end = Stage(*(looks("fern-hollow") for _ in range(MAX_TURNS))).plan()
     assert end.status == "gave_up"
     assert f"looked things up {MAX_TURNS} times without settling on a plan" in told_end(end)
+
+
+def test_a_run_that_has_used_its_steps_stops_and_can_be_given_more() -> None:
+    stage = Stage(*happy())
+    given = FLOW.start({"request": "Saturday"}, MONDAY)
+    halted = stage.runner.invoke(FLOW.graph, given, "short", max_steps=4)
+    assert halted.status == "halted"
+    assert halted.error.startswith("The run has used all its steps")
+    assert stage.runner.retry("short", max_steps=FLOW.graph.max_steps).status == "waiting"
+    assert len(stage.model.requests) == 5
 
 
 def test_a_paused_turn_is_sent_back_as_it_is() -> None:
@@ -634,7 +645,7 @@ def test_a_writer_that_fails_is_replaced_by_the_plan_itself_and_the_card_says_so
 
 
 def test_typography_is_made_plain_before_it_is_shown() -> None:
-    shown = review(Stage(*happy()[:-1], writes("Fern Hollow – 08:00… bring “water”")).plan())
+    shown = review(Stage(*happy()[:-1], writes("Fern Hollow \u2013 08:00\u2026 bring \u201cwater\u201d")).plan())
     assert shown.contents() == {"text": 'Fern Hollow - 08:00... bring "water"'}
     assert shown.facts["SMS"] == "36 characters, 1 segment in GSM-7"
 

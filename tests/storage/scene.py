@@ -50,7 +50,7 @@ _CLAIM = prepare(
     )
     .returning(roots.runs.c.rev)
 )  # fmt: skip
-_RELEASE = prepare(
+RELEASE = prepare(
     sa.update(roots.runs).where(roots.runs.c.thread_id == sa.bindparam("root")).values(claim=None, lease_until=None)
 )
 _EFFECT = prepare(sa.insert(_effects))
@@ -139,7 +139,7 @@ class Scene:
 
         def steal(tx: Transaction) -> Claim | None:
             roots.lock(tx, root)
-            tx.run(_RELEASE, root=root)
+            tx.run(RELEASE, root=root)
             roots.lower_due(tx, root)
             return _claim(tx, root, 8 * SECOND)
 
@@ -165,7 +165,7 @@ class Scene:
         """Give the run up; it becomes due again at the earliest undo that is still open."""
 
         def work(tx: Transaction) -> None:
-            tx.run(_RELEASE, root=claim.thread_id)
+            tx.run(RELEASE, root=claim.thread_id)
             for asked in drafts.all_of(tx, claim.thread_id):
                 if asked.status == "approved" and not asked.taken:
                     roots.lower_due(tx, claim.thread_id, asked.undo_until)

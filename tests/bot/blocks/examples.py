@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bot.blocks.difference import Change
-from bot.blocks.home import Inbox, Mine, Recent, Waiting
+from bot.blocks.home import WAITING_PAGE, Inbox, Mine, Recent, Waiting
 from bot.blocks.question import EffectCard, QuestionCard
 from bot.blocks.reading import LoggedStep, RunLog
 from bot.blocks.review import ReviewCard, Vote
@@ -160,7 +160,7 @@ def inbox(items: int, page: int = 0) -> Inbox:
     ]
     mine = [Mine(thread_id=f"{ID}{n}", title="Hike", state="waiting for a decision", since=NOW) for n in range(items)]
     return Inbox(
-        waiting=tuple(waiting[page * 20 : page * 20 + 20]),
+        waiting=tuple(waiting[page * WAITING_PAGE : (page + 1) * WAITING_PAGE]),
         waiting_total=items,
         mine=tuple(mine),
         mine_total=items,

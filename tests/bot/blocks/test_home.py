@@ -26,6 +26,7 @@ def test_an_empty_inbox_says_so() -> None:
 def test_a_short_draft_is_shown_and_can_be_approved() -> None:
     view = check_view(home_view(one(Waiting(card=made.card(), since=made.NOW))))
     assert made.TEXT in texts(view)
+    assert "Approve sends this text to +15035550134 and posts it to <#C0HIKES01>." in texts(view)
     assert action_ids(view) == [actions.APPROVE, actions.READ]
 
 
@@ -51,9 +52,9 @@ def test_a_question_is_answered_in_a_window() -> None:
 
 
 def test_items_are_paged_and_counted() -> None:
-    first, second, last = (home_view(made.inbox(250, page)) for page in (0, 1, 12))
-    assert "1 to 20 of 250" in texts(first)
-    assert "21 to 40 of 250" in texts(second)
+    first, second, last = (home_view(made.inbox(250, page)) for page in (0, 1, 15))
+    assert "1 to 16 of 250" in texts(first)
+    assert "17 to 32 of 250" in texts(second)
     assert "241 to 250 of 250" in texts(last)
     assert [actions.HOME_BACK in action_ids(view) for view in (first, second, last)] == [False, True, True]
     assert [actions.HOME_ON in action_ids(view) for view in (first, second, last)] == [True, True, False]
@@ -61,7 +62,7 @@ def test_items_are_paged_and_counted() -> None:
     assert "and 240 more" in texts(first)
 
 
-@pytest.mark.parametrize(("total", "page", "shown"), [(0, 3, 0), (20, 1, 0), (21, 1, 1), (250, 99, 12), (5, -1, 0)])
+@pytest.mark.parametrize(("total", "page", "shown"), [(0, 3, 0), (16, 1, 0), (17, 1, 1), (250, 99, 15), (5, -1, 0)])
 def test_a_page_that_is_gone_becomes_the_last_one(total: int, page: int, shown: int) -> None:
     assert inbox_page(total, page) == shown
 

@@ -25,7 +25,7 @@ HIKES = "C0HIKES01"
 HASTY = Timing(ack_seconds=0.2, retry_seconds=(0.0, 0.0, 0.0))
 Connect = Callable[[App], SocketModeHandler]
 
-CARD = [
+CARD: list[dict[str, Any]] = [
     {"type": "section", "block_id": "text", "text": {"type": "mrkdwn", "text": "Meet at *8:00*."}},
     {
         "type": "actions",
@@ -157,7 +157,7 @@ def test_a_click_without_any_connection_fails_at_once_and_is_not_repeated(stand_
 def test_an_event_without_an_ack_is_redelivered_three_times_with_the_same_event_id(
     stand_in: StandIn, app: App, connect: Connect
 ) -> None:
-    seen: list[tuple[str, int, str]] = []
+    seen: list[tuple[str, int | None, str | None]] = []
 
     handler = connect(app)
     # An app that takes everything and acks nothing.
@@ -291,6 +291,10 @@ def test_the_home_tab_is_published_when_a_person_opens_it(stand_in: StandIn, app
     def opened(event: dict[str, Any], client: WebClient) -> None:
         client.views_publish(user_id=event["user"], view={"type": "home", "blocks": CARD})
 
+    @app.action("approve")
+    def approve(ack: Ack) -> None:
+        ack()
+
     connect(app)
     delivery = stand_in.people.open_home(CLEO)
     assert delivery is not None and delivery.status == "acked"
@@ -357,7 +361,7 @@ def test_an_ack_counts_on_whatever_connection_it_comes(stand_in: StandIn, client
             target=lambda: deliveries.append(stand_in.people.click(BEN, HIKES, ts, "decide", "approve"))
         )
         clicking.start()
-        sent, one, other = received(first, second)
+        sent, _, other = received(first, second)
         other.send(json.dumps({"envelope_id": sent["envelope_id"]}))
         clicking.join()
     assert deliveries[0].status == "acked"

@@ -1,4 +1,4 @@
-"""A stage for the hike planner: a model that plays a script, trailheads with weather, a clock, and a memory of it all."""
+"""A stage for the hike planner: a model that plays a script, trailheads with weather, and a clock."""
 
 from __future__ import annotations
 
@@ -192,10 +192,11 @@ class Stage:
     def decide(self, snapshot: Snapshot, verdict: str, text: str | None = None, reason: str = "") -> Snapshot:
         """Decide on the review that is open."""
         draft = {"text": hike(snapshot).draft if text is None else text}
-        decision: JsonValue = {
-            "verdict": verdict, "draft": {**draft}, "reason": reason, "by": "U0BEN", "at": self.time.isoformat(), "version": 1,
-        }  # fmt: skip
-        return self.answer(snapshot, decision)
+        at = self.time.isoformat()
+        return self.answer(
+            snapshot,
+            {"verdict": verdict, "draft": {**draft}, "reason": reason, "by": "U0BEN", "at": at, "version": 1},
+        )
 
     def later(self, **much: float) -> None:
         self.time += timedelta(**much)
@@ -230,7 +231,8 @@ def lists() -> ModelReply:
 
 
 def looks(*trailheads: str, day: str = "2026-12-05") -> ModelReply:
-    return uses(*(("forecast", {"trailhead": trailhead, "date": day}) for trailhead in trailheads))
+    calls: list[tuple[str, JsonValue]] = [("forecast", {"trailhead": name, "date": day}) for name in trailheads]
+    return uses(*calls)
 
 
 def proposes(trailhead: str = "fern-hollow", start: str = "08:00", bring: str = "water, layers") -> ModelReply:
