@@ -22,6 +22,7 @@ from bot.parts import Parts
 from bot.people import UnknownPerson
 from bot.process import has_browser, read_manifest, stop_on_signal
 from bot.settings import Settings, SettingsError, load_settings
+from bot.time_travel import time_travel
 from graphs.catalog import UnknownFlow
 from graphs.engine.errors import EngineError
 from graphs.flow import FormError
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 practice = typer.Typer(help="The practice API, which stands in for the outside world.", no_args_is_help=True)
 app.add_typer(practice, name="practice")
+app.add_typer(time_travel)
 app.add_typer(operations)
 
 DatabaseUrl = Annotated[

@@ -12,6 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.webhook import WebhookClient
 
 from bot.adapters.slack_post import find_by_key
+from bot.blocks.elements import QUIET
 from bot.blocks.notes import note
 
 log = structlog.get_logger(__name__)
@@ -46,7 +47,7 @@ class Slack:
     def post(self, channel: str, message: dict[str, Any], key: str) -> Posted:
         """Post a message that can be found again by its key."""
         metadata = {"event_type": EVENT, "event_payload": {"key": key}}
-        reply = self._call("chat_postMessage", channel=channel, metadata=metadata, **message)
+        reply = self._call("chat_postMessage", channel=channel, metadata=metadata, **message, **QUIET)
         return Posted(str(reply["channel"]), str(reply["ts"]))
 
     def find(self, channel: str, key: str, since: float) -> Posted | None:
@@ -112,7 +113,7 @@ class Slack:
 
     def _direct_note(self, user: str, message: dict[str, Any]) -> bool:
         try:
-            return self._tried("chat_postMessage", channel=self.direct(user), **message)
+            return self._tried("chat_postMessage", channel=self.direct(user), **message, **QUIET)
         except Refused:
             return False
 

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from graphs.engine.values import dump
 from storage.database import Database
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, CardRow, RunRow, from_micros, to_micros
+from storage.tables import APPROVAL_STATUSES, ENDINGS, ApprovalRow, CardRow, RunRow, from_micros, to_micros
 
 Scope = Literal["run", "approval", "ending", "told"]
 BUSY_FOR = 60_000_000  # microseconds one process has for posting a card before another may
-RECENT = timedelta(days=30)  # how long the cards of runs that have ended are kept right
+RECENT = timedelta(days=3)  # how long the cards of what is settled are still put right
 
 _approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
 _cards = cast(sa.Table, CardRow.__table__)  # type: ignore[attr-defined]
@@ -147,13 +147,16 @@ def _key(scope: Scope, subject: str) -> str:
 
 def _approval_cards(scope: str, now: Any) -> Any:
     fingerprint = sa.cast(_approvals.c.rev, sa.Text) + ":" + _approvals.c.status
-    is_open = _approvals.c.status.in_(("pending", "approved"))
+    settled = [status for status in APPROVAL_STATUSES if status not in ("pending", "approved")]
     return (
         sa.select(_approvals.c.id, fingerprint, *_place())
         .join_from(_approvals, _cards, _shows(scope, _approvals.c.id), isouter=True)
         .where(
             _approvals.c.kind != "signal",
-            sa.or_(is_open, _approvals.c.settled_at >= to_micros(now - RECENT)),
+            sa.or_(
+                _approvals.c.status.in_(("pending", "approved")),
+                sa.and_(_approvals.c.status.in_(settled), _approvals.c.settled_at >= to_micros(now - RECENT)),
+            ),
             sa.or_(_approvals.c.status == "pending", _cards.c.ts != ""),
             _is_stale(fingerprint, now),
         )
@@ -165,17 +168,18 @@ def _run_cards(scope: str, now: Any) -> Any:
     fingerprint = sa.cast(_runs.c.rev, sa.Text) + ":" + _runs.c.ending
     return (
         _of_runs(scope, now, fingerprint)
-        .where(sa.or_(_runs.c.ending == "", _runs.c.ended_at >= now - RECENT))
+        .where(sa.or_(_runs.c.ending == "", _ended_lately(now)))
         .order_by(_runs.c.created_at, _runs.c.thread_id)
     )
 
 
 def _endings(scope: str, now: Any) -> Any:
-    return (
-        _of_runs(scope, now, _runs.c.ending)
-        .where(_runs.c.ending != "", _runs.c.ended_at >= now - RECENT)
-        .order_by(_runs.c.ended_at, _runs.c.thread_id)
-    )
+    return _of_runs(scope, now, _runs.c.ending).where(_ended_lately(now)).order_by(_runs.c.ended_at, _runs.c.thread_id)
+
+
+def _ended_lately(now: Any) -> Any:
+    """By every ending, otherwise the index on it is of no use."""
+    return sa.and_(_runs.c.ending.in_([ending for ending in ENDINGS if ending]), _runs.c.ended_at >= now - RECENT)
 
 
 def _of_runs(scope: str, now: Any, fingerprint: Any) -> Any:

@@ -236,7 +236,8 @@ def _keep(tx: Transaction, asked: Asked, after: Asked, click: Click, refusal: st
     tx.run(_KEEP, **row, edits=dump(dict(click.edits)), reason=dump(click.reason), at=tx.now)
     content = dump([dict(click.edits), click.reason, click.value])
     told = {key: value for key, value in row.items() if key != "id"}
-    audit.append(tx, asked.root, "decided", {"decision": row["id"], **told, "status": after.status}, content)
+    shown = {"status": after.status, "draft": after.content_hash}
+    audit.append(tx, asked.root, "decided", {"decision": row["id"], **told, **shown}, content)
 
 
 def _outcome(asked: Asked, votes: Sequence[Vote], result: Result, sentence: str) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -53,7 +54,7 @@ def effect_question(tx: Transaction, effect: Doubt, run: roots.Root) -> str:
     choices = [SENT, STOP] if run.ending else [SENT, AGAIN, STOP]
     name = NAMES.get(effect.kind, f"The effect {effect.kind!r}")
     text = f"{name} to {effect.address} may or may not have gone out: the answer was lost. Please look there."
-    question = f"lost:{effect.key}:{effect.attempt}"
+    question = question_id(effect.key, effect.attempt)
     thread, step, n = effect.key.rsplit(":", 2)
     drafts.open_row(
         tx,
@@ -74,6 +75,11 @@ def effect_question(tx: Transaction, effect: Doubt, run: roots.Root) -> str:
     data: dict[str, JsonValue] = {"approval": question, "kind": "effect", "about": effect.key, "version": 1}
     audit.append(tx, effect.root, "asked", data, content=text)
     return question
+
+
+def question_id(key: str, attempt: int) -> str:
+    """The id of the question about one attempt; a thread id in it would not fit into a button."""
+    return f"lost-{hashlib.blake2b(f'{key} {attempt}'.encode(), digest_size=8).hexdigest()}"
 
 
 def resolve(tx: Transaction, asked: Asked, answer: str, by: str) -> None:

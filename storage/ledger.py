@@ -162,12 +162,13 @@ def begin_within(tx: Transaction, claim: Claim, rev: int, key: str) -> Sending |
         # A claim has emptied `due_at`: without this nobody would come back for the effect.
         roots.lower_due(tx, entry.root, wait)
         return None
-    if entry.guarded and not _is_released(tx, entry):
+    release = _release(tx, entry) if entry.guarded else ""
+    if release is None:
         proof = dump(_receipt(entry, "failed", detail=UNRELEASED))
         tx.run(_REFUSE, **place_of(key), proof=proof)
         _tell(tx, entry, "failed", entry.attempt, UNRELEASED)
         return None
-    return _start(tx, entry)
+    return _start(tx, entry, release)
 
 
 def may_send(database: Database, sending: Sending) -> bool:
@@ -254,14 +255,15 @@ def _must_wait(tx: Transaction, entry: Entry) -> int | None:
     return tx.now + HOLD_WAIT if switches.is_held(tx) else None
 
 
-def _is_released(tx: Transaction, entry: Entry) -> bool:
+def _release(tx: Transaction, entry: Entry) -> str | None:
     return bind_release(tx, entry.root, entry.kind, address=entry.address, content=entry.content, effect=entry.key)
 
 
-def _start(tx: Transaction, entry: Entry) -> Sending:
+def _start(tx: Transaction, entry: Entry, release: str) -> Sending:
     until = tx.now + SEND_WITHIN
     tx.run(_BEGIN, **place_of(entry.key), until=until, moment=tx.now)
-    _tell(tx, entry, "sending", entry.attempt + 1, entry.content)
+    data: dict[str, JsonValue] = {"effect": entry.key, "attempt": entry.attempt + 1, "release": release}
+    audit.append(tx, entry.root, "sending", data, content=entry.content)
     return Sending(
         key=entry.key,
         root=entry.root,

@@ -66,11 +66,13 @@ def release_draft(tx: Transaction, approval_id: str, root: str, version: int, re
         )
 
 
-def bind_release(tx: Transaction, root: str, kind: str, *, address: str, content: str, effect: str) -> bool:
+def bind_release(tx: Transaction, root: str, kind: str, *, address: str, content: str, effect: str) -> str | None:
     """Bind a free release of a final review, at its current draft version, to an effect of the same run for good.
 
-    One that is bound to this effect already counts. False if none lets this kind, address and content out.
+    One that is bound to this effect already counts. Its id, or None if none lets this kind, address and content out.
     """
     hashed = content_hash(content)
     match: Any = tx.run(_MATCH, root_id=root, of_kind=kind, to=address, hashed=hashed, effect_key=effect).fetchone()
-    return match is not None and tx.run(_BIND, release_id=match[0], effect_key=effect).rowcount == 1
+    if match is None or tx.run(_BIND, release_id=match[0], effect_key=effect).rowcount != 1:
+        return None
+    return str(match[0])

@@ -104,6 +104,7 @@ class RunRow(SQLModel, table=True):
                  postgresql_where=sa.text("claim IS NOT NULL")),
         sa.Index("ix_runs_root", "root"),
         sa.Index("ix_runs_created_at", "created_at"),
+        sa.Index("ix_runs_ending", "ending", "ended_at"),
     )  # fmt: skip
     thread_id: str = Field(primary_key=True)
     root: str
@@ -173,7 +174,7 @@ class ApprovalRow(SQLModel, table=True):
                  postgresql_where=sa.text("status = 'pending'")),
         sa.Index("ix_approvals_expires_at", "expires_at", sqlite_where=sa.text("status IN ('pending', 'approved')"),
                  postgresql_where=sa.text("status IN ('pending', 'approved')")),
-        sa.Index("ix_approvals_status", "status"),
+        sa.Index("ix_approvals_status", "status", "settled_at"),
     )  # fmt: skip
     id: str = Field(primary_key=True)
     root: str

@@ -16,6 +16,7 @@ from bot.sandbox.workspace import Workspace
 
 NOT_CONNECTED = "dispatch_failed"
 TIMED_OUT = "operation_timeout"
+_KEPT_ENVELOPES = 2_000
 
 Consequence: TypeAlias = Callable[[Any], str]
 """What an ack's payload does; returns what is wrong with it, or the empty string."""
@@ -142,6 +143,8 @@ class Courier:
         envelope = Envelope(envelope_id, delivery.kind, delivery.payload, attempt, reason)
         with self._workspace.lock:
             self._envelopes[envelope_id] = delivery.id
+            while len(self._envelopes) > _KEPT_ENVELOPES:
+                del self._envelopes[next(iter(self._envelopes))]
             waiting = replace(delivery, attempts=attempt + 1, status="waiting", problem="", acked_at=None)
             self._workspace.put_delivery(waiting)
         for _ in range(self._faults.copies(delivery.kind)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -49,7 +50,7 @@ class People:
         if not self._allowed.knows(command):
             self._tell(person, channel, f"{command} is not a valid command.")
             return None
-        id = self._workspace.new_id("e")
+        id = str(uuid.uuid4())
         url = self._permits.response_url(person, channel, id)
         passed_on = composer.command_text(self._workspace, text.strip(), self._allowed.escapes(command))
         trigger = self._permits.trigger(person)
@@ -105,7 +106,7 @@ class People:
         action = self._action(list(message.blocks), block_id, action_id, value, message.ts)
         blocks = list(message.blocks)
         entered = form_state.filled(blocks, form_state.initial(blocks), self._entered(state, action))
-        id = self._workspace.new_id("e")
+        id = str(uuid.uuid4())
         url = self._permits.response_url(person, channel, id, message_ts, message.thread_ts)
         trigger = self._permits.trigger(person)
         payload = events.message_actions(

@@ -393,6 +393,7 @@ def test_every_click_is_kept_and_told_in_the_audit(scene: Scene) -> None:
     assert (rows[1].edits, rows[1].reason) == ({"text": OTHER}, "later")
     told = [row for row in audit.rows(scene.database, "hike-1") if row.kind == "decided"]
     assert [row.data["decision"] for row in told] == [row.id for row in rows]
+    assert told[1].data["draft"] == scene.approval().content_hash != told[0].data["draft"]
     assert OTHER not in json.dumps([row.data for row in told])
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from graphs.engine.errors import ClaimLost
 from graphs.flow import Policy, Release
-from storage import approvals, ledger, switches
+from storage import approvals, audit, ledger, switches
+from storage.doubts import question_id
 from storage.endings import end_tree
 from tests.storage.scene import ANA, BEN, HOUR, MINUTE, POST, SECOND, SMS, TEXT, Scene, hours
 
@@ -36,6 +37,8 @@ def test_an_approved_effect_is_sent_under_its_release(scene: Scene) -> None:
         "sent", "sent", "SM1", "queued",
     )  # fmt: skip
     assert [(r.kind, r.used_by) for r in scene.releases()] == [("sms", sms), ("post", None)]
+    told = [row.data for row in audit.rows(scene.database, "hike-1") if row.kind == "sending"]
+    assert told == [{"effect": sms, "attempt": 1, "release": scene.releases()[0].id}]
 
 
 def test_both_effects_of_one_review_go_out_each_under_its_own_release(scene: Scene) -> None:
@@ -307,7 +310,7 @@ def in_doubt(scene: Scene) -> tuple[Any, str, str]:
     claim, (sms, _) = scene.approved()
     sending = scene.begin(claim, sms)
     assert sending is not None and scene.outcome(sending, "unknown", detail="timeout")
-    return claim, sms, f"lost:{sms}:1"
+    return claim, sms, question_id(sms, 1)
 
 
 def test_an_unknown_outcome_asks_a_person(scene: Scene) -> None:
@@ -343,7 +346,7 @@ def test_sent_again_under_the_release_it_has_already(scene: Scene) -> None:
     assert again is not None and again.attempt == 2
     assert [r.used_by for r in scene.releases()] == [sms, None]
     assert scene.outcome(again, "unknown")
-    assert scene.status(f"lost:{sms}:2") == "pending"
+    assert scene.status(question_id(sms, 2)) == "pending"
 
 
 def test_only_one_answer_counts_and_only_one_of_the_three(scene: Scene) -> None:
@@ -378,7 +381,7 @@ def test_a_doubt_about_a_run_that_has_ended_never_offers_to_send_again(scene: Sc
     sending = scene.begin(claim, sms)
     end(scene)
     assert sending is not None and scene.outcome(sending, "unknown")
-    row = scene.approval(f"lost:{sms}:1")
+    row = scene.approval(question_id(sms, 1))
     assert [choice["value"] for choice in row.ask["choices"]] == ["sent", "stop"]
 
 

@@ -65,7 +65,7 @@ def upgrade() -> None:
             postgresql_where=sa.text("status = 'pending'"),
         )
         batch_op.create_index("ix_approvals_root", ["root"], unique=False)
-        batch_op.create_index("ix_approvals_status", ["status"], unique=False)
+        batch_op.create_index("ix_approvals_status", ["status", "settled_at"], unique=False)
 
     op.create_table(
         "audit",
@@ -259,6 +259,7 @@ def upgrade() -> None:
             sqlite_where=sa.text("due_at IS NOT NULL"),
             postgresql_where=sa.text("due_at IS NOT NULL"),
         )
+        batch_op.create_index("ix_runs_ending", ["ending", "ended_at"], unique=False)
         batch_op.create_index(
             "ix_runs_lease_until",
             ["lease_until"],
@@ -314,6 +315,7 @@ def downgrade() -> None:
         batch_op.drop_index(
             "ix_runs_due_at", sqlite_where=sa.text("due_at IS NOT NULL"), postgresql_where=sa.text("due_at IS NOT NULL")
         )
+        batch_op.drop_index("ix_runs_ending")
         batch_op.drop_index("ix_runs_created_at")
 
     op.drop_table("runs")

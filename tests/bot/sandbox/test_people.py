@@ -45,6 +45,17 @@ CARD: list[dict[str, Any]] = [
         "element": {"type": "plain_text_input", "action_id": "text"},
     },
 ]
+FIELDS: dict[str, dict[str, Any]] = {
+    "text": {"type": "plain_text_input", "min_length": 2, "initial_value": "before"},
+    "number": {"type": "number_input", "is_decimal_allowed": False, "max_value": "9"},
+    "date": {"type": "datepicker"},
+    "day": {"type": "static_select", "options": [option("saturday"), option("sunday")]},
+    "days": {"type": "multi_static_select", "options": [option("saturday"), option("sunday")]},
+    "boxes": {"type": "checkboxes", "options": [option("rain"), option("sun")]},
+    "who": {"type": "users_select"},
+    "all": {"type": "multi_users_select"},
+    "at": {"type": "datetimepicker"},
+}
 FORM: dict[str, Any] = {
     "type": "modal",
     "callback_id": "edited",
@@ -60,17 +71,7 @@ FORM: dict[str, Any] = {
             "label": plain(block_id),
             "element": {"action_id": "value", **element},
         }
-        for block_id, element in {
-            "text": {"type": "plain_text_input", "min_length": 2, "initial_value": "before"},
-            "number": {"type": "number_input", "is_decimal_allowed": False, "max_value": "9"},
-            "date": {"type": "datepicker"},
-            "day": {"type": "static_select", "options": [option("saturday"), option("sunday")]},
-            "days": {"type": "multi_static_select", "options": [option("saturday"), option("sunday")]},
-            "boxes": {"type": "checkboxes", "options": [option("rain"), option("sun")]},
-            "who": {"type": "users_select"},
-            "all": {"type": "multi_users_select"},
-            "at": {"type": "datetimepicker"},
-        }.items()
+        for block_id, element in FIELDS.items()
     ],
 }
 

@@ -78,7 +78,7 @@ REFUSED: list[tuple[str, Call]] = [
     ("cant_delete_message", lambda client, on: client.chat_delete(channel=HIKES, ts=of_ana(on))),
     ("user_not_in_channel", lambda client, _: client.chat_postEphemeral(channel=OPS, user=CLEO, text="x")),
     ("message_not_found", lambda client, _: client.chat_getPermalink(channel=HIKES, message_ts="1.000001")),
-    ("already_reacted", lambda client, on: [react(client, on) for _ in range(2)]),
+    ("already_reacted", lambda client, on: react(client, on, times=2)),
     ("users_list_not_supplied", lambda client, _: client.conversations_open(users="")),
     ("user_not_found", lambda client, _: client.conversations_open(users="U0NOBODY")),
     ("cannot_dm_bot", lambda client, _: client.conversations_open(users=BOT_USER)),
@@ -107,9 +107,10 @@ REFUSED: list[tuple[str, Call]] = [
 ]
 
 
-def react(client: WebClient, stand_in: StandIn) -> None:
-    first = (stand_in.workspace.messages(HIKES) or [stand_in.workspace.post(HIKES, ANA, "Mine")])[0]
-    client.reactions_add(channel=HIKES, timestamp=first.ts, name="eyes")
+def react(client: WebClient, stand_in: StandIn, times: int) -> None:
+    ts = of_ana(stand_in)
+    for _ in range(times):
+        client.reactions_add(channel=HIKES, timestamp=ts, name="eyes")
 
 
 def large() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from graphs.engine.checkpoint import Checkpointer, Claim, EffectRow
 from graphs.flow import Policy
@@ -16,6 +17,9 @@ from storage.database import Database
 from storage.leases import Heartbeat
 from tests.databases import migrated
 from tests.graphs.engine.bench import Bench, Clock, Outbox, memory_bench
+
+settings.register_profile("patient", deadline=None)  # how long an example takes says nothing about the engine
+settings.load_profile("patient")
 
 
 @pytest.fixture(params=["memory", "sqlite"])

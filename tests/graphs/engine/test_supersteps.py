@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphs.engine import END, START, Command, Graph, RetryPolicy, Runner, Runtime, Send, Spent, StateGraph
+from graphs.engine import END, START, Command, Graph, Halt, Later, RetryPolicy, Runner, Runtime, Send, Spent, StateGraph
 from graphs.engine.checkpoint import Pause, PendingWrite
 from graphs.engine.errors import ClaimLost, NodeFailed, NotNow, StoreFailed, UnknownThread, UpdateRefused
 from graphs.engine.memory import MemoryCheckpointer
@@ -233,10 +235,6 @@ def test_whatever_branches_do_first_what_has_finished_is_not_repeated(data: st.D
 
 
 def _signal(what: str, now: int) -> BaseException:
-    from datetime import UTC, datetime, timedelta
-
-    from graphs.engine import Halt, Later
-
     wake = datetime.fromtimestamp(now / 1_000_000, UTC) + timedelta(seconds=60)
     return Later(wake) if what == "later" else Halt("stop")
 
@@ -405,40 +403,45 @@ def test_a_timeout_without_retries_fails_the_run_and_says_how_long_it_waited(ben
 
 
 def test_stopping_the_caller_stops_the_nodes_and_leaves_the_last_step(bench: Bench) -> None:
-    began, stopped, go = threading.Event(), [], threading.Event()
+    began, go, over = threading.Event(), threading.Event(), threading.Event()
+    calls, stopped = Calls(), []
 
     def slow(state: Log, runtime: Runtime[Any]) -> Any:
+        if calls("slow") > 1:
+            return {"log": "slow"}
         began.set()
         go.wait(10)
         try:
             runtime.once("late", lambda: 1)
         except BaseException as error:
-            stopped.append(type(error).__name__)
+            stopped.append(type(error))
             raise
-        return {"log": "slow"}
+        finally:
+            over.set()
 
-    def interrupted(state: Log) -> Any:
+    def stop(state: Log) -> Any:
         assert began.wait(10)
-        raise KeyboardInterrupt
+        if calls("stop") == 1:
+            _thread.interrupt_main()
+            go.wait(10)
+        return {"log": "stop"}
 
     graph = StateGraph(Log)
-    for name, node in {"a": logs("a"), "slow": slow, "x": interrupted}.items():
+    for name, node in {"a": logs("a"), "slow": slow, "stop": stop}.items():
         graph.add_node(name, node)
-    graph.add_edge(START, "a").add_edge("a", "slow").add_edge("a", "x").add_edge("slow", END).add_edge("x", END)
+    graph.add_edge(START, "a").add_edge("a", "slow").add_edge("a", "stop").add_edge("slow", END).add_edge("stop", END)
     compiled = graph.compile(name="g")
     runner = bench.runner()
-    thread = threading.Timer(0.05, go.set)
-    thread.start()
     with pytest.raises(KeyboardInterrupt):
         runner.invoke(compiled, {}, "t")
-    thread.join()
+    go.set()
+    assert over.wait(10)
+    assert stopped == [ClaimLost]
     assert log_of(runner.get_state("t")) == ["a"]
     with pytest.raises(NotNow):
         runner.advance("t")
     bench.clock.lapse()
-    go.set()
-    with pytest.raises(KeyboardInterrupt):
-        runner.advance("t")
+    assert log_of(runner.advance("t")) == ["a", "slow", "stop"]
 
 
 def test_two_hundred_runs_of_one_graph_do_not_mix() -> None:
