@@ -30,6 +30,7 @@ OURS = re.compile(r"signoff\.")
 def build_bolt(desk: Desk, client: WebClient, signing_secret: str = "") -> App:
     """Bolt's app with every listener registered. `signing_secret` is needed for requests over HTTP only."""
     app = App(
+        name="Signoff",  # otherwise Bolt reads the whole call stack to find one
         client=client,
         signing_secret=signing_secret or "socket-mode-signs-nothing",
         listener_executor=ThreadPoolExecutor(THREADS, thread_name_prefix="bolt"),

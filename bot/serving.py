@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -36,13 +38,19 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 class Bot:
     """One bot process. `start` connects and returns; `stop` lets every run stop at its next checkpoint."""
 
-    def __init__(self, settings: Settings, client: WebClient | None = None, parts: Parts | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        client: WebClient | None = None,
+        parts: Parts | None = None,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
         found = client or slack_client(settings)
         if found is None:
             raise SettingsError("The bot needs SLACK_BOT_TOKEN; `signoff sandbox` needs nothing.")
         self.settings = settings
         self._nudges: list[Callable[[str], None]] = []
-        self.parts = parts or build(settings, client=found, after=self._after)
+        self.parts = parts or build(settings, client=found, clock=clock, after=self._after)
         self.slack = Slack(found)
         self.cards = Cards(self.parts, self.slack)
         self._nudges.append(self.cards.nudge)
@@ -74,7 +82,7 @@ class Bot:
     def stop(self) -> None:
         """Listen no more, finish what is at hand, leave the rest to the next process."""
         if self._socket is not None:
-            self._socket.close()  # type: ignore[no-untyped-call]
+            hang_up(self._socket)
         self.sweeper.stop()
         self.desk.close()
         self.parts.executor.stop()
@@ -110,6 +118,18 @@ class Bot:
             return [body]
 
         return serve
+
+
+def hang_up(handler: SocketModeHandler) -> None:
+    """Close the connection to Slack at once: by itself the client first waits for its next message, up to 4 seconds."""
+    client = handler.client
+    client.auto_reconnect_enabled = False
+    session = client.current_session
+    if session is not None and session.sock is not None:
+        with suppress(OSError):  # it is broken already
+            session.sock.shutdown(socket.SHUT_RDWR)
+    client.message_queue.put(None)
+    handler.close()  # type: ignore[no-untyped-call]
 
 
 def serve_http(bot: Bot, stop: threading.Event) -> None:

@@ -34,6 +34,11 @@ _REMINDED = prepare(
 )
 
 
+# In words, because a parameter would not tell SQLite that its partial indexes hold every row that is asked for.
+_PENDING = sa.text("approvals.status = 'pending'")
+_OPEN = sa.text("approvals.status IN ('pending', 'approved')")
+
+
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """A reminder that this process, and no other, is to send; `stage` counts from 1, after the `last` none follows."""
@@ -53,11 +58,11 @@ def expire_due(database: Database, limit: int = 50) -> list[str]:
     """End every run that has an approval nobody settled in time; the roots that this call ended."""
     now = from_micros(database.now())
     late = select(ApprovalRow.root).where(
-        ApprovalRow.status == "pending", ApprovalRow.kind != "effect", col(ApprovalRow.expires_at) <= now
+        _OPEN, _PENDING, ApprovalRow.kind != "effect", col(ApprovalRow.expires_at) <= now
     )
     with database.read() as session:
-        found = session.exec(late.distinct().order_by(col(ApprovalRow.root)).limit(limit)).all()
-    return [root for root in found if database.write(root, lambda tx, root=root: expire(tx, root))]  # type: ignore[misc]
+        found = session.exec(late.order_by(col(ApprovalRow.expires_at), col(ApprovalRow.root)).limit(limit)).all()
+    return [root for root in dict.fromkeys(found) if database.write(root, lambda tx, root=root: expire(tx, root))]  # type: ignore[misc]
 
 
 def expire(tx: Transaction, root: str) -> bool:
@@ -80,7 +85,7 @@ def remind_due(database: Database, limit: int = 50) -> list[Reminder]:
     """Claim the reminders that are due, each for one process only; missed ones collapse into the latest."""
     now = from_micros(database.now())
     due = select(ApprovalRow.id, ApprovalRow.root).where(
-        ApprovalRow.status == "pending",
+        _PENDING,
         col(ApprovalRow.remind_at) <= now,
         sa.or_(col(ApprovalRow.expires_at).is_(None), col(ApprovalRow.expires_at) > now),
     )

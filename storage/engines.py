@@ -79,12 +79,12 @@ def _set_up_sqlite(connection: DBAPIConnection, foreign_keys: bool) -> None:
     raw: Any = connection
     raw.isolation_level = None  # otherwise sqlite3 begins transactions by itself, deferred ones, and updates get lost
     raw.execute(f"PRAGMA busy_timeout={int(BUSY * 1000)}")
-    _use_wal(raw)
+    use_wal(raw)
     raw.execute("PRAGMA synchronous=FULL")
     raw.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
 
 
-def _use_wal(connection: sqlite3.Connection) -> None:
+def use_wal(connection: sqlite3.Connection) -> None:
     """Switch to the write-ahead log; on a fresh file that fails at once while another process does the same."""
     end = time.monotonic() + BUSY
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

@@ -15,7 +15,7 @@ from bot.blocks.elements import Json, context, divider, label, literal, modal, o
 from bot.blocks.fields import block_id_of, input_block, inputs, number_of, radio, text_input, values_of
 from bot.blocks.phrases import costed, what_approving_does
 from bot.blocks.question import QuestionCard, chosen
-from bot.blocks.review import ReviewCard, fact_blocks, standing
+from bot.blocks.review import ReviewCard, key_fact_blocks, more_fact_blocks, standing
 from bot.blocks.text import Mrkdwn, clean, cut, fill, pieces
 from graphs.flow import Field, Question
 
@@ -46,12 +46,13 @@ def edit_view(card: ReviewCard, *, may_approve: bool = True, may_save: bool = Tr
     """The draft to be changed, with what stands behind it, and whether to approve it so or leave that to others."""
     scope = str(card.subject)
     then = {name: text for name, text in _THEN.items() if (may_approve if name == "edit" else may_save)} or _THEN
-    blocks = [context(standing(card)), *fact_blocks(card.review), divider(), *inputs(costed(card.review).draft, scope)]
+    blocks = [context(standing(card)), *inputs(costed(card.review).draft, scope)]
     if len(then) > 1:
         first = "edit" if card.review.risk == "normal" else "save"
         blocks.append(input_block(block_id_of(scope, THEN), "Then", radio(then, first)))
     if "edit" in then:
         blocks.append(context(fill("Approving {does}.", does=what_approving_does(card.review))))
+    blocks += [divider(), *key_fact_blocks(card.review), *more_fact_blocks(card.review)]
     submit = "Submit" if len(then) > 1 else {"edit": "Approve", "save": "Save"}[next(iter(then))]
     return _form(actions.EDIT, f"Edit draft {card.version}", blocks, scope, submit)
 

@@ -65,6 +65,8 @@ _MARKS: Final = {
     "superseded": "↪️ *Replaced*: a newer card stands for this",
 }
 _FACTS = 3_000
+_KEY_FACTS = 4
+_BETWEEN = 3  # units of the dot between two facts in small print
 _MOST_NOTES = 5
 _NOTE = 250
 _REASON = 2_000
@@ -141,12 +143,18 @@ def draft_blocks(review: Review) -> list[Json]:
     return [block for part in costed(review).draft.values() for block in _field(part)]
 
 
-def fact_blocks(review: Review) -> list[Json]:
-    """The facts behind a draft, as many as there is room for, the first ones first."""
-    told = facts(review, _NOTE)
-    most = sum(1 for room in accumulate(map(units, told)) if room <= _FACTS)
-    more = [context(f"{count(len(told) - most, 'more fact')} under Read it all.")] if len(told) > most else []
-    return [*field_sections(told[:most]), *more]
+def key_fact_blocks(review: Review) -> list[Json]:
+    """The first facts behind a draft, which belong above it."""
+    return field_sections(_facts_with_room(review)[:_KEY_FACTS])
+
+
+def more_fact_blocks(review: Review) -> list[Json]:
+    """The other facts in small print, as many as there is room for."""
+    told = _facts_with_room(review)
+    shown_here = [Mrkdwn(" ".join(fact.split())) for fact in told[_KEY_FACTS:]]
+    left = len(review.facts) - len(told)
+    more = [context(f"{count(left, 'more fact')} under Read it all.")] if left else []
+    return [*([context(joined(shown_here, " · "))] if shown_here else []), *more]
 
 
 def warning_blocks(review: Review) -> list[Json]:
@@ -182,7 +190,8 @@ def standing(card: ReviewCard) -> Mrkdwn:
     if card.is_open:
         parts.append(fill("{who} may decide", who=cut_unless_ours(card.may_decide)))
         parts += [fill("until {at}", at=moment(card.expires_at))] if card.expires_at else []
-        parts += [fill("holds until {at}", at=moment(card.review.valid_until))] if card.review.valid_until else []
+        holds_longer = card.review.valid_until and card.review.valid_until != card.expires_at
+        parts += [fill("holds until {at}", at=moment(card.review.valid_until))] if holds_longer else []
         parts += [Mrkdwn("⚠️ *high risk*")] if card.review.risk == "high" else []
     return joined(parts, " · ")
 
@@ -197,7 +206,7 @@ def _top(card: ReviewCard) -> list[Json]:
         header(card.review.title),
         *([] if card.is_open else _settled(card)),
         context(standing(card)),
-        *fact_blocks(card.review),
+        *key_fact_blocks(card.review),
         *(context(cut_unless_ours(note)) for note in card.notes[:_MOST_NOTES]),
         *difference(card.changes[:_MOST_CHANGES], _CHANGES),
         divider(),
@@ -228,12 +237,12 @@ def _field(part: Field) -> list[Json]:
 def _bottom(card: ReviewCard) -> list[Json]:
     done = [section(cut_unless_ours(line)) for line in card.result[:_MOST_NOTES]]
     if not card.is_open:
-        return [*warning_blocks(card.review), *done]
+        return [*warning_blocks(card.review), *more_fact_blocks(card.review), *done]
     does = fill("*Approve* {does}.", does=what_approving_does(card.review))
     got = [f"{len(card.votes)} of {card.quorum} approvals"] if card.quorum > 1 else []
     got += [fill("approved so far by {who}", who=people([vote.by for vote in card.votes]))] if card.votes else []
     counted = [context(joined(got, " · "))] if got else []
-    return [*warning_blocks(card.review), divider(), section(does), *counted, *done]
+    return [*warning_blocks(card.review), section(does), *counted, *done, divider(), *more_fact_blocks(card.review)]
 
 
 def _buttons(card: ReviewCard, is_whole: bool) -> list[Json]:
@@ -249,9 +258,14 @@ def _buttons(card: ReviewCard, is_whole: bool) -> list[Json]:
     return [{"type": "actions", "block_id": block_id, "elements": row}]
 
 
-def _shows_facts(review: Review) -> bool:
+def _facts_with_room(review: Review) -> list[Mrkdwn]:
     told = facts(review, _NOTE)
-    return sum(map(units, told)) <= _FACTS and all(fits(value, _NOTE) for value in review.facts.values())
+    return told[: sum(1 for room in accumulate(units(fact) + _BETWEEN for fact in told) if room <= _FACTS)]
+
+
+def _shows_facts(review: Review) -> bool:
+    is_whole = len(_facts_with_room(review)) == len(review.facts)
+    return is_whole and all(fits(value, _NOTE) for value in review.facts.values())
 
 
 def _beginning(card: ReviewCard, room: int) -> list[Json]:

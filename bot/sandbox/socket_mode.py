@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import struct
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -150,11 +151,15 @@ def _sent(one: _Socket, message: str) -> bool:
 
 
 def _break(connection: ServerConnection) -> None:
+    """Reset the connection, as a lost network does; a mere end of the stream takes the SDK a minute to notice."""
     try:
-        connection.socket.shutdown(socket.SHUT_RDWR)
+        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     except OSError:
         # It broke by itself in the meantime, which is what was wanted.
         return
+    # Closed here first: close_socket() alone lets the reading thread end the stream politely before the reset.
+    connection.socket.close()
+    connection.close_socket()
 
 
 def _envelope(envelope: Envelope) -> JsonObject:

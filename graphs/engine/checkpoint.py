@@ -50,13 +50,14 @@ class Next:
 
     `tasks` run in the next superstep. If instead `after` is filled, these tasks have finished and their effects are
     outstanding: once they are settled the routers run. `gotos` are their `Command(goto=...)`, `arrived` the parents
-    that each half-filled join has seen.
+    that each half-filled join has seen, `inner` the first checkpoints of child runs that a fork starts in the middle.
     """
 
     tasks: tuple[Task, ...] = ()
     after: tuple[Task, ...] = ()
     gotos: Mapping[str, JsonValue] = field(default_factory=dict)
     arrived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inner: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def to_text(self) -> str:
         """JSON for the store; empty parts are left out."""
@@ -68,6 +69,8 @@ class Next:
             parts["gotos"] = dict(self.gotos)
         if self.arrived:
             parts["arrived"] = {join: list(parents) for join, parents in self.arrived.items()}
+        if self.inner:
+            parts["inner"] = dict(self.inner)
         return dump(parts)
 
     @classmethod
@@ -79,6 +82,7 @@ class Next:
             after=tuple(Task(*task) for task in parts.get("after", ())),
             gotos=parts.get("gotos", {}),
             arrived={join: tuple(parents) for join, parents in parts.get("arrived", {}).items()},
+            inner=parts.get("inner", {}),
         )
 
 
@@ -101,8 +105,33 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What a recorded call cost."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.calls or self.input_tokens or self.output_tokens)
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
+NOTHING_SPENT = Spent()
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as the engine sees it. `root` is itself for a root run; `ending` is "" while it goes on."""
+    """A run as the engine sees it. `root` is itself for a root run; `ending` is "" while it goes on.
+
+    `spent` is what the line it was forked from had spent: a store counts it from the start.
+    """
 
     thread_id: str
     flow: str
@@ -118,6 +147,7 @@ class RunRecord:
     pause_before: tuple[str, ...] = ()
     ending: str = ""
     error: str = ""
+    spent: Spent = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,25 +162,6 @@ class PendingWrite:
     task: str
     key: str
     value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What a recorded call cost."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-        )
-
-
-NOTHING_SPENT = Spent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +303,7 @@ class Checkpointer(Protocol):
         ...
 
     def end(self, claim: Claim, thread_id: str, ending: str, error: str = "") -> None:
-        """End a run: for the root its whole tree, open approvals and pending effects closed; for a child only itself."""
+        """End a run: the root with its whole tree, open approvals and pending effects closed; a child alone."""
         ...
 
     def answer(self, thread_id: str, interrupt_id: str, value: JsonValue, by: str = "") -> None:

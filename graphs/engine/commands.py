@@ -35,6 +35,8 @@ class Later(Signal):
     """The run sleeps until `until` (aware); its finished siblings are kept, no thread waits."""
 
     def __init__(self, until: datetime, reason: str = "") -> None:
+        if until.tzinfo is None:
+            raise ValueError("Later needs a time with its time zone, otherwise nobody knows when it is.")
         super().__init__(reason)
         self.until = until
         self.reason = reason
@@ -45,4 +47,4 @@ class Halt(Signal):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = reason or "halted"

@@ -19,18 +19,21 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class NodeStarted(Event):
-    """A node begins an attempt."""
+    """A node begins an attempt; `step` is the one that activated it."""
 
     node: str
     step: int
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk(Event):
-    """A piece of work in progress, from `runtime.stream`."""
+    """A piece of work in progress, from `runtime.stream`; what a retried attempt repeats has a higher `attempt`."""
 
     node: str
     data: JsonValue
+    step: int = 0
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import JsonValue
 
 from graphs.engine.checkpoint import (
+    NOTHING_SPENT,
     SETTLED,
-    Checkpointer,
-    Claim,
     EffectRow,
     Interrupt,
     Loaded,
@@ -28,12 +27,14 @@ from graphs.engine.checkpoint import (
     task_hash,
 )
 from graphs.engine.errors import NodeFailed, StepLimit, UnknownThread, UpdateRefused
-from graphs.engine.events import Chunk, EffectSettled, Event, NodeStarted, StepCommitted
+from graphs.engine.events import Chunk, EffectSettled, NodeStarted, StepCommitted
 from graphs.engine.graph import Graph, NodeSpec
-from graphs.engine.merge import Head, first_values, full_text, merge, message_ids, next_row, replay
+from graphs.engine.merge import Head, merge, message_ids, next_row, replay
 from graphs.engine.receipts import check_receipts, ledger_rows, receipt_updates
-from graphs.engine.routing import entry, follow
-from graphs.engine.state import build, read_update
+from graphs.engine.routing import follow
+from graphs.engine.runtime import Abandoned
+from graphs.engine.state import State, build
+from graphs.engine.subgraphs import child_id, child_record, first_row, leaving
 from graphs.engine.superstep import (
     Failed,
     Finished,
@@ -45,56 +46,8 @@ from graphs.engine.superstep import (
     sleeping_until,
     write_result,
 )
+from graphs.engine.tree import FirstFailure, Stopped, Tree
 from graphs.engine.values import dump
-
-
-class Performer(Protocol):
-    """Lets committed effects out, through the ledger."""
-
-    def perform(self, claim: Claim, effects: Sequence[EffectRow]) -> None:
-        """Send what is pending and free to go; look up what was left sending beyond its bound."""
-        ...
-
-
-@dataclass(slots=True)
-class Tree:
-    """What all runs of one tree share while they are advanced."""
-
-    store: Checkpointer
-    claim: Claim
-    performer: Performer | None
-    deps: Any
-    max_steps: int
-    steps: int
-    emit: Callable[[Event], None]
-    draining: Callable[[], bool]
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def take_step(self, thread_id: str) -> None:
-        """One more superstep of the whole tree begins; raises `StepLimit`."""
-        with self.lock:
-            if self.steps >= self.max_steps:
-                raise StepLimit(f"The run has used its {self.max_steps} steps; give it more to go on.", thread_id)
-            self.steps += 1
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Why a run does not go on right now; everything in it is saved together when the root releases its claim."""
-
-    writes: tuple[PendingWrite, ...] = ()
-    interrupts: tuple[Interrupt, ...] = ()
-    superseded: tuple[str, ...] = ()
-    wake_at: int | None = None
-    reason: str = ""
-
-
-class FirstFailure(Exception):
-    """Carries what a task raised up to the root, siblings kept."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
 
 
 @dataclass(slots=True)
@@ -109,6 +62,7 @@ class Execution:
     effects: tuple[EffectRow, ...]
     path: tuple[str, ...] = ()
     begun: int = -1  # the step whose successor has been counted
+    built: tuple[Mapping[str, Any], State] | None = None
 
     @classmethod
     def load(cls, graph: Graph[Any], tree: Tree, loaded: Loaded, path: tuple[str, ...] = ()) -> Execution:
@@ -139,35 +93,57 @@ class Execution:
         for write in writes:
             self.known.setdefault((write.step, write.task), {})[write.key] = write.value
 
-    def chunk(self, task: Task, data: JsonValue) -> None:
-        """Show a piece of work in progress."""
-        self.tree.emit(Chunk(self.run.thread_id, self.path, task.node, data))
+    def started(self, task: Task, attempt: int) -> None:
+        """Tell that a node begins an attempt."""
+        self.tree.emit(NodeStarted(self.run.thread_id, self.path, task.node, task.since, attempt))
+
+    def chunk(self, task: Task, attempt: int, data: JsonValue) -> None:
+        """Show a piece of work in progress; whoever has lost the claim is told so by being stopped."""
+        if self.tree.claim.lost:
+            raise Abandoned()
+        self.tree.emit(Chunk(self.run.thread_id, self.path, task.node, data, task.since, attempt))
+
+    def seen(self) -> State:
+        """The state as nodes see it."""
+        return self._built(self.head.values)
+
+    def _built(self, values: Mapping[str, Any]) -> State:
+        """A state object, the same one for the routers of a step and the nodes of the next."""
+        if self.built is None or self.built[0] is not values:
+            self.built = values, build(self.graph.state, values)
+        return self.built[1]
 
     # ---- the loop ----------------------------------------------------------------------------------------------
 
     def advance(self) -> Stopped | None:
-        """Go on until the run ends (None) or cannot go on now. Raises `FirstFailure`, `StepLimit`, store errors."""
-        while True:
-            if self.head.next.after:
-                if (stopped := self._settle_effects()) is not None:
+        """Go on until the run ends (None) or cannot go on now. Raises `FirstFailure` and store errors."""
+        try:
+            while self.head.next.after or self.head.next.tasks:
+                if (stopped := self._go_on()) is not None:
                     return stopped
-                continue
-            if not self.head.next.tasks:
-                return None
-            if (stopped := self._held_before()) is not None:
-                return stopped
-            if (stopped := self._superstep()) is not None:
-                return stopped
+        except StepLimit as limit:
+            return Stopped(reason=str(limit))
+        if self.head.next.arrived:
+            raise FirstFailure(_half_filled(self.head))
+        return None
+
+    def _go_on(self) -> Stopped | None:
+        """One superstep, or the effects of the last one."""
+        if self.tree.draining():
+            return Stopped(wake_at=self.tree.store.now())
+        if self.head.next.after:
+            return self._settle_effects()
+        return self._held_before() or self._superstep()
 
     def _held_before(self) -> Stopped | None:
-        """Stop for a deploy, or before a node the run is to pause at."""
-        if self.tree.draining():
-            return Stopped(wake_at=self.tree.store.now(), reason="")
+        """Stop before a node the run is to pause at; the gate survives edits, as its tasks do."""
+        if not self.graph.interrupt_before and not self.run.pause_before:
+            return None
         names = {task.node for task in self.head.next.tasks}
         held = names & (self.graph.interrupt_before | set(self.run.pause_before))
         if not held:
             return None
-        gate = Task("*", self.head.step)
+        gate = Task("*", self.head.next.tasks[0].since)
         known = self.known.get((gate.since, gate.name), {})
         if "answer:0" in known:
             return None
@@ -198,7 +174,7 @@ class Execution:
         finished: dict[str, Finished] = {}
         waiting: list[Waiting] = []
         jobs: list[Callable[[], Outcome]] = []
-        seen = build(self.graph.state, self.head.values)
+        seen = self.seen()
         for task in self.head.next.tasks:
             known = self._known(task)
             if "result" in known:
@@ -216,6 +192,8 @@ class Execution:
 
     def _still_waiting(self, task: Task, known: Mapping[str, str]) -> Waiting | None:
         """A task that nothing new has happened to since it stopped."""
+        if not known:
+            return None
         if self.graph.specs[task.node].subgraph is not None:
             return None
         if any(key.startswith("asked:") and f"answer:{key[6:]}" not in known for key in _latest_asks(known)):
@@ -225,8 +203,8 @@ class Execution:
 
     def _run_task(self, task: Task, seen: Any, known: dict[str, str]) -> Outcome:
         spec = self.graph.specs[task.node]
-        self.tree.emit(NodeStarted(self.run.thread_id, self.path, task.node, task.since))
         if spec.subgraph is not None:
+            self.started(task, 1)
             return self._run_subgraph(spec, spec.subgraph, task, seen)
         given = task.payload if task.sent else seen
         return attempt_task(self, self.graph.state, spec, task, given, known)
@@ -235,15 +213,16 @@ class Execution:
         """Keep finished siblings while others still run, otherwise a crash would repeat them."""
         done = [outcome for outcome in outcomes if isinstance(outcome, Finished)]
         if done:
-            self.record([write_result(self.run.thread_id, self.graph.state, each) for each in done], Spent())
+            writes = [write_result(self.run.thread_id, self.graph.state, each) for each in done]
+            self.record(writes, NOTHING_SPENT)
 
     def _raise_first(self, outcomes: Sequence[Outcome]) -> None:
         failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
         if not failed:
             return
-        kept = [o for o in outcomes if isinstance(o, Finished) and "result" not in self._known(o.task)]
-        if kept:
-            self._keep_finished(kept)
+        self._keep_finished([o for o in outcomes if isinstance(o, Finished) and "result" not in self._known(o.task)])
+        if writes := [write for each in failed for write in each.writes]:
+            self.record(writes, NOTHING_SPENT)
         raise FirstFailure(failed[0].error)
 
     def _known(self, task: Task) -> dict[str, str]:
@@ -280,12 +259,11 @@ class Execution:
             message_ids(thread, step),
         )
         emitted = [effect for each in done for effect in each.effects]
-        check_receipts(self.graph.state, self.head.values, emitted)
+        check_receipts(self.graph.state, change.values, emitted)
         tasks = tuple(each.task for each in done)
         gotos = {each.task.name: each.gotos for each in done if each.gotos}
-        meta: dict[str, Any] = {"ran": [[each.task.name, each.ms] for each in done]}
-        spent = sum((each.spent for each in done), Spent())
-        if spent != Spent():
+        meta: dict[str, Any] = {"ran": [[each.task.name, each.ms] for each in done], "steps": self.tree.steps}
+        if spent := sum((each.spent for each in done if each.spent is not NOTHING_SPENT), NOTHING_SPENT):
             meta["spent"] = [spent.calls, spent.input_tokens, spent.output_tokens]
         if emitted:
             after = Next(after=tasks, gotos=gotos, arrived=self.head.next.arrived)
@@ -299,7 +277,7 @@ class Execution:
         self._moved(head, effects, tuple(task.name for task in tasks))
 
     def _follow(self, values: Mapping[str, Any], tasks: Sequence[Task], gotos: Any, arrived: Any, step: int) -> Any:
-        return follow(self.graph, build(self.graph.state, values), tasks, gotos, arrived, step)
+        return follow(self.graph, self._built(values), tasks, gotos, arrived, step)
 
     def _moved(self, head: Head, effects: tuple[EffectRow, ...], names: tuple[str, ...]) -> None:
         self.head, self.effects = head, effects
@@ -331,7 +309,7 @@ class Execution:
         updates = receipt_updates(self.graph.state, self.effects)
         change = merge(self.graph.state, self.head.values, updates, message_ids(thread, step))
         after, took = self._follow(change.values, next_.after, next_.gotos, next_.arrived, step)
-        row = Row(thread, step, "receipt", "", "", False, dump({"took": took}))
+        row = Row(thread, step, "receipt", "", "", False, dump({"took": took, "steps": self.tree.steps}))
         filled, head = next_row(self.graph.state, self.head, change, after, row)
         self.tree.store.commit(self.tree.claim, filled)
         self._moved(head, (), ())
@@ -339,42 +317,39 @@ class Execution:
     # ---- subgraphs ---------------------------------------------------------------------------------------------
 
     def _run_subgraph(self, spec: NodeSpec, graph: Graph[Any], task: Task, seen: Any) -> Outcome:
+        began = time.perf_counter()
         try:
-            child = self._child(spec, graph, task, seen)
-            stopped = child.advance()
-            if stopped is not None:
-                s = stopped
+            child = self._child(spec, graph, task, task.payload if task.sent else seen)
+            if (s := child.advance()) is not None:
                 return Waiting(task, s.writes, s.interrupts, s.superseded, s.wake_at, s.reason)
             if not child.run.ending:
                 self.tree.store.end(self.tree.claim, child.run.thread_id, "finished")
-            update = self._mapped(spec, "leave", spec.leave, build(graph.state, child.head.values))
-            return Finished(task, read_update(self.graph.state, spec.name, update))
+            update = leaving(spec, self.graph.state, child.seen())
+            return Finished(task, update, ms=round((time.perf_counter() - began) * 1000, 3))
         except FirstFailure as failure:
             return Failed(task, failure.error)
         except (NodeFailed, UpdateRefused) as error:
             return Failed(task, error)
 
-    def _child(self, spec: NodeSpec, graph: Graph[Any], task: Task, seen: Any) -> Execution:
-        thread = f"{self.run.thread_id}/{task.since}.{task.name}"
-        store, path = self.tree.store, (*self.path, task.name)
+    def _child(self, spec: NodeSpec, graph: Graph[Any], task: Task, given: Any) -> Execution:
+        """The child run as it stands, or a new one."""
+        thread, store = child_id(self.run.thread_id, task), self.tree.store
         try:
-            return Execution.load(graph, self.tree, store.load(thread), path)
+            loaded = store.load(thread)
         except UnknownThread:
-            given = task.payload if task.sent else seen
-            run = RunRecord(
-                thread, graph.name, graph.version, graph.fingerprint, self.run.root, self.run.thread_id,
-                self.run.model, self.run.who, self.run.team, self.run.channel,
-            )  # fmt: skip
-            row = input_row(graph, self._mapped(spec, "enter", spec.enter, given), thread)
+            run, row = (
+                child_record(graph, self.run, thread),
+                first_row(spec, graph, self.head.next, task, given, thread),
+            )
             store.adopt(self.tree.claim, run, row)
-            return Execution.load(graph, self.tree, store.load(thread), path)
+            loaded = Loaded(run, (row,), (), (), frozenset(), 0)
+        return Execution.load(graph, self.tree, loaded, (*self.path, task.name))
 
-    def _mapped(self, spec: NodeSpec, name: str, mapping: Any, given: Any) -> Mapping[str, Any]:
-        try:
-            mapped: Mapping[str, Any] = mapping(given)
-            return mapped
-        except Exception as error:
-            raise NodeFailed(f"{name} of {spec.name} raised {type(error).__name__}: {error}") from error
+
+def _half_filled(head: Head) -> NodeFailed:
+    """Nothing is left to do, but a join still waits: what comes after it would be dropped in silence."""
+    waiting = "; ".join(f"{join} has only seen {', '.join(seen)}" for join, seen in head.next.arrived.items())
+    return NodeFailed(f"The run has nothing left to do, but a join was never filled: {waiting}.")
 
 
 def _latest_asks(known: Mapping[str, str]) -> Iterator[str]:
@@ -387,12 +362,3 @@ def _latest_asks(known: Mapping[str, str]) -> Iterator[str]:
             if count >= latest.get(place, (-1, ""))[0]:
                 latest[place] = (count, key)
     return (key for _, key in latest.values())
-
-
-def input_row(graph: Graph[Any], given: Mapping[str, Any], thread_id: str, author: str = "") -> Row:
-    """The first checkpoint of a run. Raises `UpdateRefused`, or `NodeFailed` from a router after START."""
-    update = read_update(graph.state, "The input", given)
-    change = first_values(graph.state, update, message_ids(thread_id, 0))
-    after, took = entry(graph, build(graph.state, change.values), 0)
-    text = full_text(graph.state, change.values)
-    return Row(thread_id, 0, "input", after.to_text(), text, True, dump({"took": took}), author)

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from graphs.engine.draw import draw_mermaid
 from graphs.engine.errors import GraphError
+from graphs.engine.json_types import type_name
 from graphs.engine.shape import END, GOTO, START, Edge, check_shape
 from graphs.engine.state import State, keys_of
 from graphs.engine.values import dump
@@ -89,6 +90,7 @@ class Graph(Generic[S]):
     max_steps: int
     interrupt_before: frozenset[str]
     fingerprint: str = field(default="", compare=False)
+    silent: frozenset[str] = frozenset()  # nodes that must say where to go: nothing but their Command leads on
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -139,8 +141,10 @@ class StateGraph(Generic[S]):
         child = run if isinstance(run, Graph) else None
         if child and (enter is None or leave is None):
             raise GraphError(f"The graph in node {name!r} needs enter(state) -> input and leave(state) -> update.")
-        if not child and not callable(run):
-            raise GraphError(f"Node {name!r} is not callable.")
+        if child and (retry or timeout or destinations):
+            raise GraphError(f"The graph in node {name!r} takes no retry, timeout or destinations; its own nodes do.")
+        if not child and (not callable(run) or enter or leave):
+            raise GraphError(f"Node {name!r} is no function of the state, or maps a state that only graphs map.")
         function = None if isinstance(run, Graph) else run
         self._specs[name] = NodeSpec(
             name, function, len(self._specs), retry, timeout, tuple(destinations), child, enter, leave
@@ -200,6 +204,7 @@ class StateGraph(Generic[S]):
             max_steps=max_steps,
             interrupt_before=frozenset(interrupt_before),
             fingerprint=_fingerprint(self._state, self._specs, edges),
+            silent=_silent(self._specs, edges),
         )
 
 
@@ -219,9 +224,14 @@ def _edges(
     return tuple(out)
 
 
+def _silent(specs: Mapping[str, NodeSpec], edges: Sequence[Edge]) -> frozenset[str]:
+    led = {edge.source for edge in edges if edge.router != GOTO}
+    return frozenset(name for name, spec in specs.items() if name not in led and END not in spec.destinations)
+
+
 def _fingerprint(state: type[State], specs: Mapping[str, NodeSpec], edges: Sequence[Edge]) -> str:
     shape = {
-        "keys": {name: str(key.adapter.core_schema.get("type")) for name, key in keys_of(state).items()},
+        "keys": {name: type_name(state.model_fields[name].annotation) for name in keys_of(state)},
         "nodes": [[spec.name, spec.subgraph.fingerprint if spec.subgraph else ""] for spec in specs.values()],
         "edges": sorted([edge.source, edge.target, edge.label, edge.router, edge.join] for edge in edges),
     }

@@ -88,7 +88,8 @@ class MemoryCheckpointer:
         with self._lock:
             if run.thread_id in self._runs:
                 raise ThreadExists(f"There is a run {run.thread_id} already.", run.thread_id)
-            self._runs[run.thread_id] = _Run(run, [self._stamped(row)], due_at=self.now() if due else None)
+            due_at = self.now() if due else None
+            self._runs[run.thread_id] = _Run(run, [self._stamped(row)], due_at=due_at, spent=run.spent)
 
     def adopt(self, claim: Claim, run: RunRecord, row: Row) -> None:
         """See `Checkpointer.adopt`."""
@@ -145,7 +146,7 @@ class MemoryCheckpointer:
         with self._lock:
             self._fence(claim)
             ready = [
-                a for a in self._asked.values() if a.root == claim.thread_id and a.answer is not None and not a.taken
+                a for a in self._asked.values() if a.root == claim.thread_id and _is_open(a) and a.answer is not None
             ]
             for asked in ready:
                 asked.taken = True
@@ -243,7 +244,8 @@ class MemoryCheckpointer:
         """See `Checkpointer.reopen`."""
         with self._lock:
             run = self._get(thread_id)
-            if run.record.ending not in ("", "failed") or (not run.record.ending and not run.record.error):
+            is_halted = not run.record.ending and run.record.error and run.claim is None and run.due_at is None
+            if run.record.ending != "failed" and not is_halted:
                 raise RunEnded(f"The run cannot be tried again: {run.record.ending or 'it goes on'}.", thread_id)
             for each in self._tree(thread_id):
                 if each.record.ending == "failed":
@@ -259,19 +261,25 @@ class MemoryCheckpointer:
         """See `Checkpointer.edit`."""
         with self._lock:
             root = self._runs[self._get(thread_id).record.root]
+            run = self._get(thread_id)
+            if root.record.ending:
+                raise RunEnded(f"The run has ended: {root.record.ending}.", thread_id)
             if root.claim is not None and root.lease_until > self.now():
                 raise NotNow("Somebody advances the run right now: try again when it has paused.", thread_id)
-            root.rev += 1
-            root.claim = None
-            run = self._get(thread_id)
             if row.step != run.rows[-1].step + 1:
                 raise NotNow("The run has moved on meanwhile: look again.", thread_id)
+            if root.claim is not None:
+                root.due_at = _earlier(root.due_at, self.now())  # otherwise nobody would take up what its owner left
+            root.rev += 1
+            root.claim = None
             run.rows.append(self._stamped(row))
 
     def history(self, thread_id: str, before: int | None = None, limit: int | None = None) -> tuple[Row, ...]:
         """See `Checkpointer.history`."""
         with self._lock:
             rows = [row for row in self._get(thread_id).rows if before is None or row.step < before]
+            if not rows or limit == 0:
+                return ()
             last = max(len(rows) - (limit if limit is not None else len(rows)), 0)
             while last > 0 and not rows[last].full:
                 last -= 1
@@ -340,11 +348,12 @@ class MemoryCheckpointer:
             self._memories[memory.namespace, memory.key] = memory.value
 
     def _stamped(self, row: Row) -> Row:
-        return replace(row, at=self.now())
+        step, body = row.step, row.body
+        return Row(row.thread_id, step, row.source, row.next, body, row.full, row.meta, row.author, self.now())
 
 
 def _is_open(asked: _Asked) -> bool:
-    return asked.status == "pending" or (asked.answer is not None and not asked.taken)
+    return asked.status == "pending" or (asked.status == "answered" and not asked.taken)
 
 
 def _earlier(one: int | None, other: int | None) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,12 +14,14 @@ from graphs.engine.state import (
     Key,
     Message,
     Overwrite,
+    RemoveMessage,
     State,
     add,
     add_messages,
     append,
     defaults_of,
     keys_of,
+    read_value,
     revive,
     tail_of,
 )
@@ -35,7 +37,7 @@ class Change:
     values: dict[str, Any]
     replaced: set[str] = field(default_factory=set)
     grown: dict[str, list[Any]] = field(default_factory=dict)
-    writers: dict[str, str] = field(default_factory=dict)
+    writers: dict[str, tuple[int, str]] = field(default_factory=dict)  # by key, the place and name of who set it
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +72,12 @@ def merge(
     """
     keys, change = keys_of(state), Change(dict(values))
     late: list[tuple[str, Key, Any]] = []
-    for writer, update in updates:
+    for place, (writer, update) in enumerate(updates):
         for name, value in update.items():
             key = keys[name]
-            if isinstance(value, Overwrite):
-                _claim(change, f"{name} (overwritten)", writer, name)
-                _set(change, key, value.value)
-            elif key.reducer is None:
-                _claim(change, name, writer, name)
-                _set(change, key, value)
+            if isinstance(value, Overwrite) or key.reducer is None:
+                _claim(change, name, place, writer)
+                _set(change, key, value.value if isinstance(value, Overwrite) else value)
             else:
                 late.append((writer, key, value))
     for writer, key, value in late:
@@ -86,10 +85,11 @@ def merge(
     return change
 
 
-def _claim(change: Change, slot: str, writer: str, name: str) -> None:
-    other = change.writers.setdefault(slot, writer)
-    if other is not writer:
-        raise UpdateRefused(f"{other} and {writer} both write {name!r} in one superstep: give the key a reducer.")
+def _claim(change: Change, name: str, place: int, writer: str) -> None:
+    """Only one task sets a key in a superstep, not even another run of the same node."""
+    other_place, other = change.writers.setdefault(name, (place, writer))
+    if other_place != place:
+        raise UpdateRefused(f"{other} and {writer} both set {name!r} in one superstep: only one may, or use a reducer.")
 
 
 def _set(change: Change, key: Key, value: Any) -> None:
@@ -99,16 +99,14 @@ def _set(change: Change, key: Key, value: Any) -> None:
 
 
 def _reduce(change: Change, key: Key, writer: str, value: Any, ids: Iterator[str]) -> None:
-    if key.reducer is add_messages:
-        value, fresh = _with_ids(value, ids)
-    else:
-        fresh = True
     if key.name not in change.values:
         if not key.grows:
             _set(change, key, value)
             return
         change.values[key.name] = FrozenList()
-    old = change.values[key.name]
+    old, fresh = change.values[key.name], True
+    if key.reducer is add_messages:
+        value, fresh = _with_ids(old, value, ids)
     if fresh and key.reducer in (append, add, add_messages) and isinstance(old, list):
         _grow(change, key, old, tail_of(value))
         return
@@ -124,8 +122,7 @@ def _grow(change: Change, key: Key, old: list[Any], tail: Sequence[Any]) -> None
 def _call_reducer(key: Key, writer: str, old: Any, value: Any) -> Any:
     assert key.reducer is not None
     try:
-        new = key.reducer(old, value)
-        return new if key.grows else key.adapter.validate_python(new, strict=True)
+        return read_value(key, f"The reducer of {writer}'s update", key.reducer(old, value))
     except EngineError:
         raise
     except Exception as error:
@@ -135,16 +132,21 @@ def _call_reducer(key: Key, writer: str, old: Any, value: Any) -> Any:
         ) from error
 
 
-def _with_ids(value: Any, ids: Iterator[str]) -> tuple[list[Any], bool]:
-    """Messages with an id each, and whether all of them are new."""
-    out, fresh = [], True
+def _with_ids(old: Sequence[Message], value: Any, ids: Iterator[str]) -> tuple[list[Any], bool]:
+    """Messages with an id each, and whether all of them are new, so that they need only be added at the end."""
+    out: list[Any] = []
+    named: list[str] = []
     for message in tail_of(value):
-        if isinstance(message, Message) and not message.id:
-            out.append(message.model_copy(update={"id": next(ids)}))
-        else:
+        if isinstance(message, RemoveMessage) or message.id:
+            named.append(message.id)
             out.append(message)
-            fresh = False
-    return out, fresh
+        else:
+            out.append(message.model_copy(update={"id": next(ids)}))
+    if not named:
+        return out, True
+    removes = any(isinstance(message, RemoveMessage) for message in out)
+    taken = {message.id for message in old}
+    return out, not removes and len({*named}) == len(named) and taken.isdisjoint(named)
 
 
 def delta_text(state: type[State], change: Change) -> str:
@@ -176,7 +178,7 @@ def next_row(state: type[State], head: Head, change: Change, after: Next, row: R
     if full:
         text = full_text(state, change.values)
         deltas, snapshot = 0, len(text)
-    filled = replace(row, next=after.to_text(), body=text, full=full)
+    filled = Row(row.thread_id, row.step, row.source, after.to_text(), text, full, row.meta, row.author)
     return filled, Head(row.step, change.values, after, snapshot, deltas)
 
 
@@ -187,18 +189,23 @@ def replay(state: type[State], rows: Sequence[Row]) -> Head:
             "A run's checkpoints start without a snapshot: the database was changed by hand or is damaged."
         )
     raw: dict[str, Any] = {}
-    for row in rows:
-        body = load(row.body)
-        raw.update(body.get("set", {}))
-        for name, tail in body.get("add", {}).items():
-            raw.setdefault(name, []).extend(tail)
-    head, snapshot = rows[-1], len(rows[0].body)
+    try:
+        for row in rows:
+            body = load(row.body)
+            raw.update(body.get("set", {}))
+            for name, tail in body.get("add", {}).items():
+                raw.setdefault(name, []).extend(tail)
+        head, after = rows[-1], Next.from_text(rows[-1].next)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise StoreFailed(f"A checkpoint of {rows[0].thread_id} cannot be read: {error}") from error
     deltas = sum(len(row.body) for row in rows[1:])
-    return Head(head.step, _revive(state, raw), Next.from_text(head.next), snapshot, deltas)
+    return Head(head.step, _revive(state, raw), after, len(rows[0].body), deltas)
 
 
 def _revive(state: type[State], raw: Mapping[str, Any]) -> dict[str, Any]:
     keys = keys_of(state)
+    if missing := keys.keys() - raw.keys():
+        raise StoreFailed(f"A checkpoint misses {', '.join(sorted(missing))} of {state.__name__}.")
     try:
         return {name: revive(keys[name].adapter, value) for name, value in raw.items()}
     except (KeyError, ValidationError) as error:

@@ -28,7 +28,8 @@ def check_receipts(state: type[State], values: Mapping[str, Any], emitted: Itera
         for each in emitted
         if each.into
     ]
-    merge(state, values, updates, message_ids("", 0))
+    if updates:
+        merge(state, values, updates, message_ids("", 0))
 
 
 def receipt_updates(state: type[State], effects: Iterable[EffectRow]) -> list[tuple[str, dict[str, Any]]]:

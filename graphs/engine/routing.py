@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
 
 from graphs.engine.checkpoint import Next, Task
-from graphs.engine.commands import Send
-from graphs.engine.errors import NodeFailed
+from graphs.engine.commands import Send, Signal
+from graphs.engine.errors import NodeFailed, UpdateRefused
 from graphs.engine.graph import Branch, Graph
 from graphs.engine.shape import END, START
+from graphs.engine.state import is_plain
 from graphs.engine.values import freeze
 
 
@@ -41,15 +42,21 @@ def follow(
 ) -> tuple[Next, list[list[str]]]:
     """The tasks that follow the finished ones, in declaration order, and the edges taken with their labels."""
     way = Way(arrived=dict(arrived))
-    for node in dict.fromkeys(task.node for task in done):
+    nodes = dict.fromkeys(task.node for task in done)
+    for node in nodes:
         _edges(graph, state, node, way)
     for task in done:
-        for target in read_gotos(gotos.get(task.name)):
+        chosen = read_gotos(gotos.get(task.name)) if gotos else []
+        if not chosen and task.node in graph.silent:
+            raise NodeFailed(f"{task.node} goes nowhere: its only ways on are {graph.specs[task.node].destinations}.")
+        for target in chosen:
             _go(way, task.node, target, "goto")
-    _joins(graph, {task.node for task in done}, way)
-    tasks = [Task(name, step) for name in graph.specs if name in way.targets]
-    tasks += _sent(way.sends, step)
-    tasks.sort(key=lambda task: (graph.specs[task.node].order, task.sent, task.index))
+    if graph.joins:
+        _joins(graph, nodes, way)
+    tasks = [Task(name, step) for name in graph.specs if name in way.targets] if way.targets else []
+    if way.sends:
+        tasks += _sent(way.sends, step)
+        tasks.sort(key=lambda task: (graph.specs[task.node].order, task.sent, task.index))
     return Next(tasks=tuple(tasks), arrived=way.arrived), way.taken
 
 
@@ -64,17 +71,22 @@ def _edges(graph: Graph[Any], state: Any, node: str, way: Way) -> None:
 def _answers(branch: Branch, state: Any) -> list[Any]:
     try:
         answer = branch.router(state)
-    except Exception as error:
+    except (Exception, Signal) as error:
         raise NodeFailed(f"The router {branch.name} after {branch.source} raised {_say(error)}.") from error
-    return list(answer) if isinstance(answer, list | tuple | set | frozenset) else [answer]
+    if not isinstance(answer, list | tuple | set | frozenset):
+        return [answer]
+    if not answer:
+        raise NodeFailed(f"The router {branch.name} after {branch.source} answered nothing; END is an answer too.")
+    return list(answer)
 
 
 def _target(branch: Branch, answer: Any) -> tuple[str | Send, str]:
     if isinstance(answer, Send):
-        if answer.node in branch.targets.values():
+        if answer.node in branch.targets.values() and answer.node != END:
+            check_send(f"The router {branch.name}", answer)
             return answer, "send"
         answer = answer.node
-    elif isinstance(answer, str | int | bool | float) and answer in branch.targets:
+    elif isinstance(answer, Hashable) and answer in branch.targets:
         return branch.targets[answer], str(answer)
     choices = ", ".join(repr(choice) for choice in branch.targets)
     raise NodeFailed(f"The router {branch.name} after {branch.source} answered {answer!r}; its choices are {choices}.")
@@ -90,7 +102,13 @@ def _go(way: Way, source: str, target: str | Send, label: str) -> None:
         way.targets.add(target)
 
 
-def _joins(graph: Graph[Any], nodes: set[str], way: Way) -> None:
+def check_send(sender: str, send: Send) -> None:
+    """Raise `UpdateRefused` for a payload that is no JSON."""
+    if not is_plain(send.payload):
+        raise UpdateRefused(f"{sender} sends {send.node!r} something that is no JSON: {send.payload!r}.")
+
+
+def _joins(graph: Graph[Any], nodes: Collection[str], way: Way) -> None:
     for join in graph.joins:
         came = [parent for parent in join.parents if parent in nodes]
         if not came:
@@ -112,9 +130,8 @@ def _sent(sends: Sequence[Send], step: int) -> list[Task]:
     return tasks
 
 
-def write_gotos(goto: Any) -> JsonValue:
-    """A `Command`'s goto as JSON."""
-    targets = [goto] if isinstance(goto, str | Send) else list(goto)
+def write_gotos(targets: Sequence[str | Send]) -> JsonValue:
+    """Where a `Command` goes, as JSON."""
     return [[target.node, target.payload] if isinstance(target, Send) else target for target in targets]
 
 
@@ -123,5 +140,5 @@ def read_gotos(data: Any) -> list[str | Send]:
     return [Send(*target) if isinstance(target, list) else target for target in data or ()]
 
 
-def _say(error: Exception) -> str:
+def _say(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -6,7 +6,6 @@ import queue
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -15,26 +14,28 @@ from graphs.engine.checkpoint import (
     Checkpointer,
     Claim,
     Pause,
-    Row,
     RunRecord,
 )
-from graphs.engine.editing import edited_row, forked_row
+from graphs.engine.editing import edited_row, forked, refuse_jump, rows_at, sent_before
 from graphs.engine.errors import (
     AmbiguousAnswer,
     ClaimLost,
+    GraphError,
     NothingPending,
     RunEnded,
-    StepLimit,
+    RunError,
     StoreFailed,
     UnknownThread,
     UnknownVersion,
+    UpdateRefused,
 )
 from graphs.engine.events import Ended, Event, Waits
-from graphs.engine.execution import Execution, FirstFailure, Performer, Stopped, Tree, input_row
+from graphs.engine.execution import Execution
 from graphs.engine.graph import Graph
-from graphs.engine.merge import replay
-from graphs.engine.snapshot import Snapshot, snapshot_now, snapshot_then
-from graphs.engine.state import State, build
+from graphs.engine.snapshot import Sent, Snapshot, snapshot_now, snapshot_then, wakes_at
+from graphs.engine.state import State, is_plain
+from graphs.engine.subgraphs import graph_at, input_row
+from graphs.engine.tree import FirstFailure, Performer, Stopped, Tree
 
 
 def _finished(_graph: Graph[Any], _state: State) -> str:
@@ -65,7 +66,7 @@ class Runner:
         """Be ready to run a graph; another structure under the same name and version is refused."""
         known = self._graphs.setdefault((graph.name, graph.version), graph)
         if known.fingerprint != graph.fingerprint:
-            raise ValueError(f"{graph.name} v{graph.version} is known with another structure: give it a new version.")
+            raise GraphError(f"{graph.name} v{graph.version} is known with another structure: give it a new version.")
 
     @property
     def known(self) -> dict[tuple[str, int], str]:
@@ -81,7 +82,7 @@ class Runner:
     def start(self, graph: Graph[Any], given: Mapping[str, Any], thread_id: str | None = None, **about: Any) -> str:
         """Create a run, due now, without advancing it. `about` fills the run's record (who, channel, team, model …)."""
         self.know(graph)
-        thread_id = thread_id or uuid.uuid4().hex
+        thread_id = _thread_name(thread_id)
         run = new_run(graph, thread_id, **about)
         self.store.create(run, input_row(graph, given, thread_id, run.who))
         return thread_id
@@ -96,17 +97,20 @@ class Runner:
         self, graph: Graph[Any], given: Mapping[str, Any], thread_id: str | None = None, **about: Any
     ) -> Iterator[Event]:
         """Start a run and yield what happens, in order; the last event is `Waits` or `Ended`."""
-        thread_id = self.start(graph, given, thread_id, **about)
-        yield from self.watch(lambda emit: self.advance(thread_id, emit))
+        yield from self.watch(self.start(graph, given, thread_id, **about))
 
-    def watch(self, work: Callable[[Callable[[Event], None]], Any]) -> Iterator[Event]:
-        """Yield what `work(emit)` tells while it goes on in another thread; what it raises is raised at the end."""
+    def watch(self, thread_id: str) -> Iterator[Event]:
+        """Advance a due run and yield what happens; what it raises is raised at the end.
+
+        Closing the iterator stops the run at its next checkpoint, as `drain` does, and waits for that.
+        """
+        claim, dropped = self.store.claim(thread_id, self.known), threading.Event()
         events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         errors: list[BaseException] = []
 
         def run() -> None:
             try:
-                work(events.put)
+                self.advance_claimed(claim, events.put, dropped.is_set)
             except BaseException as error:
                 errors.append(error)
             finally:
@@ -114,26 +118,35 @@ class Runner:
 
         thread = threading.Thread(target=run, name="stream", daemon=True)
         thread.start()
-        while (event := events.get()) is not None:
-            yield event
-        thread.join()
+        try:
+            while (event := events.get()) is not None:
+                yield event
+        finally:
+            dropped.set()
+            thread.join()
         if errors:
             raise errors[0]
 
     def resume(self, thread_id: str, answers: Mapping[str, JsonValue] | None = None, by: str = "") -> Snapshot:
         """Answer interrupts by id and advance. Without answers: pass the breakpoint the run is held at.
 
-        Raises `UnknownThread`, `RunEnded`, `NothingPending`, `UnknownInterrupt`, `StaleInterrupt` or
-        `AmbiguousAnswer`; then no node runs.
+        Raises `UnknownThread`, `RunEnded`, `UnknownVersion`, `NothingPending`, `UnknownInterrupt`, `StaleInterrupt`
+        or `AmbiguousAnswer`; then nothing is kept and no node runs.
         """
         self._check_open(thread_id)
-        if answers is None:
-            answers = self._only_breakpoints(thread_id)
-        elif not isinstance(answers, Mapping):
+        if answers is not None and not isinstance(answers, Mapping):
             raise AmbiguousAnswer("Answers go by interrupt id: resume(thread_id, {interrupt_id: answer}).", thread_id)
-        for interrupt_id, value in answers.items():
+        for interrupt_id, value in self._in_order(thread_id, answers or self._only_breakpoints(thread_id)):
             self.store.answer(thread_id, interrupt_id, value, by)
         return self.advance(thread_id)
+
+    def _in_order(self, thread_id: str, answers: Mapping[str, JsonValue]) -> list[tuple[str, JsonValue]]:
+        """Answers with those first that the store will refuse, so that it refuses before it has kept any."""
+        for interrupt_id, value in answers.items():
+            if not is_plain(value):
+                raise UpdateRefused(f"The answer to {interrupt_id} is no JSON: {value!r}.", thread_id)
+        pending = {ask.id for ask in self.store.interrupts(thread_id)}
+        return sorted(answers.items(), key=lambda answer: answer[0] in pending)
 
     def _check_open(self, thread_id: str) -> None:
         run = self.store.load(thread_id).run
@@ -141,6 +154,7 @@ class Runner:
             raise UnknownThread(f"{thread_id} is a part of {run.root}: resume that.", thread_id)
         if run.ending:
             raise RunEnded(f"The run has ended: {run.ending}.", thread_id)
+        self.graph_of(run)
 
     def _only_breakpoints(self, thread_id: str) -> dict[str, JsonValue]:
         pending = self.store.interrupts(thread_id)
@@ -150,8 +164,8 @@ class Runner:
         if pending:
             listed = ", ".join(ask.id for ask in pending)
             raise AmbiguousAnswer(f"The run waits for answers; say which by id: {listed}.", thread_id)
-        if not self.store.load(thread_id).run.error:
-            raise NothingPending("The run asks nothing.", thread_id)
+        if (status := self.get_state(thread_id).status) != "halted":
+            raise NothingPending(f"The run asks nothing, it is {status}.", thread_id)
         self.store.reopen(thread_id)
         return {}
 
@@ -169,11 +183,16 @@ class Runner:
         claim = self.store.claim(thread_id, self.known)
         return self.advance_claimed(claim, emit)
 
-    def advance_claimed(self, claim: Claim, emit: Callable[[Event], None] | None = None) -> Snapshot:
-        """Advance a run whose claim is held already; the claim is given back in any case."""
+    def advance_claimed(
+        self, claim: Claim, emit: Callable[[Event], None] | None = None, stop: Callable[[], bool] | None = None
+    ) -> Snapshot:
+        """Advance a run whose claim is held already; the claim is given back in any case.
+
+        When `stop` says so the run stops at its next checkpoint and stays due.
+        """
         tell = emit or _silent
         try:
-            self._go(claim, tell)
+            self._go(claim, tell, stop or self._stopping.is_set)
         except FirstFailure as failure:
             self._fail(claim, failure.error, tell)
             raise failure.error from None
@@ -188,13 +207,10 @@ class Runner:
             raise
         return self.get_state(claim.thread_id)
 
-    def _go(self, claim: Claim, tell: Callable[[Event], None]) -> None:
+    def _go(self, claim: Claim, tell: Callable[[Event], None], stop: Callable[[], bool]) -> None:
         self.store.settle(claim)
-        execution = self._execution(claim, tell)
-        try:
-            stopped = execution.advance()
-        except StepLimit as limit:
-            stopped = Stopped(reason=str(limit))
+        execution = self._execution(claim, tell, stop)
+        stopped = execution.advance()
         if stopped is None:
             self._end(claim, execution, tell)
         else:
@@ -204,7 +220,7 @@ class Runner:
         self.store.end(claim, claim.thread_id, "failed", str(error))
         tell(Ended(claim.thread_id, (), "failed", str(error)))
 
-    def _execution(self, claim: Claim, emit: Callable[[Event], None]) -> Execution:
+    def _execution(self, claim: Claim, emit: Callable[[Event], None], stop: Callable[[], bool]) -> Execution:
         loaded = self.store.load(claim.thread_id)
         graph = self.graph_of(loaded.run)
         tree = Tree(
@@ -215,18 +231,19 @@ class Runner:
             max_steps=loaded.run.max_steps or graph.max_steps,
             steps=loaded.steps,
             emit=emit,
-            draining=self._stopping.is_set,
+            draining=lambda: stop() or self._stopping.is_set(),
         )
         return Execution.load(graph, tree, loaded)
 
     def _pause(self, claim: Claim, stopped: Stopped, tell: Callable[[Event], None]) -> None:
         pause = Pause(stopped.writes, stopped.interrupts, stopped.superseded, stopped.wake_at, stopped.reason)
         self.store.pause(claim, pause)
-        tell(Waits(claim.thread_id, (), stopped.interrupts, stopped.wake_at, stopped.reason))
+        if tell is not _silent:
+            asked = self.store.interrupts(claim.thread_id)
+            tell(Waits(claim.thread_id, (), asked, stopped.wake_at, stopped.reason))
 
     def _end(self, claim: Claim, execution: Execution, tell: Callable[[Event], None]) -> None:
-        state = build(execution.graph.state, execution.head.values)
-        ending = self.outcome(execution.graph, state)
+        ending = self.outcome(execution.graph, execution.seen())
         self.store.end(claim, claim.thread_id, ending)
         tell(Ended(claim.thread_id, (), ending))
 
@@ -244,8 +261,9 @@ class Runner:
         loaded = self.store.load(thread_id)
         graph = self._graph_for(loaded.run)
         if step is None:
-            return snapshot_now(graph, loaded, self.store.interrupts(thread_id))
-        return snapshot_then(graph, loaded.run, self._rows_at(thread_id, step))
+            wake_at = None if loaded.run.ending else wakes_at(self.store, graph, loaded)
+            return snapshot_now(graph, loaded, self.store.interrupts(thread_id), wake_at)
+        return snapshot_then(graph, loaded.run, rows_at(self.store, thread_id, step))
 
     def get_state_history(
         self, thread_id: str, before: int | None = None, limit: int | None = None
@@ -256,15 +274,18 @@ class Runner:
         rows = self.store.history(thread_id, before=before, limit=limit)
         wanted = len(rows) if limit is None else min(limit, len(rows))
         for place in range(wanted):
-            older = list(reversed(rows[place:]))
-            first = max(n for n, row in enumerate(older) if row.full)
-            yield snapshot_then(graph, loaded.run, older[first:])
+            first = next(n for n in range(place, len(rows)) if rows[n].full)
+            yield snapshot_then(graph, loaded.run, reversed(rows[place : first + 1]))
+
+    def sent_before(self, thread_id: str) -> list[Sent]:
+        """What the lines that a run was forked from had sent, or may have sent, by then."""
+        return sent_before(self.store, self.store.load(thread_id).run.root)
 
     def _graph_for(self, run: RunRecord) -> Graph[Any]:
-        for graph in self._graphs.values():
-            if (found := find_graph(graph, run)) is not None:
-                return found
-        raise UnknownVersion(_unknown(run), run.thread_id)
+        """The graph of a root or child run."""
+        if not run.parent:
+            return self.graph_of(run)
+        return graph_at(self.graph_of(self.store.load(run.root).run), run.root, run.thread_id)
 
     # ---- changing ----------------------------------------------------------------------------------------------
 
@@ -274,13 +295,17 @@ class Runner:
         """Edit the state of a run that nobody advances; returns the new step.
 
         What is pending stays pending and is routed by the edited state. With `as_node` the edit counts as that
-        node's own update: the routers after it decide what comes next. Raises `UpdateRefused`, `NotNow`, `RunEnded`.
+        node's own update: the routers after it decide what comes next, and a breakpoint that held the run holds it no
+        more once it is resumed. Raises `UpdateRefused`, `RunEnded`, `EffectsPending`, or `NotNow` while somebody
+        advances the run, or if with `as_node` a question would lose the node that asks it.
         """
         loaded = self.store.load(thread_id)
         if loaded.run.ending:
             raise RunEnded(f"The run has ended: {loaded.run.ending}.", thread_id)
         graph = self._graph_for(loaded.run)
         row = edited_row(graph, loaded, update, as_node, author)
+        if as_node is not None:
+            refuse_jump(thread_id, self.store.interrupts(thread_id))
         self.store.edit(thread_id, row)
         return row.step
 
@@ -292,36 +317,32 @@ class Runner:
         new_thread: str | None = None,
         author: str = "",
     ) -> str:
-        """A new run that goes on from a settled step of another; earlier nodes do not run again. Returns its id."""
-        loaded = self.store.load(thread_id)
-        if loaded.run.root != thread_id:
-            raise UnknownThread(f"{thread_id} is a part of {loaded.run.root}: fork that.", thread_id)
-        graph = self._graph_for(loaded.run)
-        rows = self._rows_at(thread_id, step)
-        new = new_thread or uuid.uuid4().hex
-        run = replace(loaded.run, thread_id=new, root=new, parent="", ending="", error="")
-        self.store.create(run, forked_row(graph, replay(graph.state, rows), update, new, thread_id, author))
-        return new
+        """A new run that goes on from a settled step of another; earlier nodes do not run again. Returns its id.
 
-    def _rows_at(self, thread_id: str, step: int) -> list[Row]:
-        rows = list(reversed(self.store.history(thread_id, before=step + 1, limit=1)))
-        if not rows or rows[-1].step != step:
-            raise LookupError(f"{thread_id} has no step {step}.")
-        return rows
+        A step of a child run may be named too: the fork's ancestors of it start where they had started the child.
+        The new run has the steps that were left at that step, and all that was spent so far counts for it. Raises
+        `UpdateRefused`, `EffectsPending`, or `LookupError` for a step that is not there.
+        """
+        run = self.store.load(thread_id).run
+        root_graph = self.graph_of(run if run.root == thread_id else self.store.load(run.root).run)
+        new = _thread_name(new_thread)
+        self.store.create(*forked(self.store, root_graph, run, step, update, new, author))
+        return new
 
 
 def new_run(graph: Graph[Any], thread_id: str, **about: Any) -> RunRecord:
     """The record of a new root run."""
     about.setdefault("max_steps", graph.max_steps)
+    about["pause_before"] = tuple(about.get("pause_before", ()))
+    if unknown := [name for name in about["pause_before"] if name not in graph.specs]:
+        raise GraphError(f"pause_before names {', '.join(map(repr, unknown))}, which {graph.name} does not have.")
     return RunRecord(thread_id, graph.name, graph.version, graph.fingerprint, thread_id, **about)
 
 
-def find_graph(graph: Graph[Any], run: RunRecord) -> Graph[Any] | None:
-    """The graph of a run: `graph` itself or one of its subgraphs."""
-    if (graph.name, graph.version, graph.fingerprint) == (run.flow, run.version, run.fingerprint):
-        return graph
-    inner = (find_graph(spec.subgraph, run) for spec in graph.specs.values() if spec.subgraph is not None)
-    return next((found for found in inner if found is not None), None)
+def _thread_name(given: str | None) -> str:
+    if given is not None and (not given or "/" in given):
+        raise RunError(f"{given!r} cannot name a run: '/' leads to the runs of subgraphs.", given)
+    return given or uuid.uuid4().hex
 
 
 def _unknown(run: RunRecord) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import random
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
@@ -15,6 +17,7 @@ from pydantic_core import PydanticSerializationError
 from graphs.engine.checkpoint import NOTHING_SPENT, Interrupt, Memory, PendingWrite, RunRecord, Spent, Task, task_hash
 from graphs.engine.commands import Signal
 from graphs.engine.errors import NodeFailed, UpdateRefused
+from graphs.engine.state import is_plain
 from graphs.engine.values import dump, freeze, load
 
 D = TypeVar("D")
@@ -59,7 +62,9 @@ class World(Protocol):
 
     def record(self, writes: Sequence[PendingWrite], spent: Spent) -> None: ...
 
-    def chunk(self, task: Task, data: JsonValue) -> None: ...
+    def started(self, task: Task, attempt: int) -> None: ...
+
+    def chunk(self, task: Task, attempt: int, data: JsonValue) -> None: ...
 
     def now(self) -> datetime: ...
 
@@ -76,7 +81,10 @@ class Runtime(Generic[D]):
     memories: list[Memory] = field(default_factory=list)
     unsaved: list[PendingWrite] = field(default_factory=list)
     spent: Spent = NOTHING_SPENT
+    attempt: int = 1
+    paused: Paused | None = None
     abandoned: bool = False
+    _gate: threading.Lock = field(default_factory=threading.Lock)
     _counts: dict[str, int] = field(default_factory=dict)
     _random: random.Random | None = None
 
@@ -121,7 +129,7 @@ class Runtime(Generic[D]):
     def stream(self, data: JsonValue) -> None:
         """Show a piece of work in progress to whoever is watching; not stored."""
         self._still_wanted()
-        self.world.chunk(self.task, data)
+        self.world.chunk(self.task, self.attempt, data)
 
     def now(self) -> datetime:
         """The time (aware UTC), the same in every re-run."""
@@ -139,8 +147,9 @@ class Runtime(Generic[D]):
         `kind` is the result's type (JSON by default), `spent` says what the call cost. Results that JSON cannot hold
         are refused after the call, naming it.
         """
+        self._still_wanted()
         key = self._next_key(name)
-        adapter: TypeAdapter[T] = TypeAdapter(kind) if kind is not JsonValue else _JSON
+        adapter: TypeAdapter[T] = _JSON if kind is JsonValue else _adapter(kind)
         if key in self.known:
             return freeze(adapter.validate_python(load(self.known[key])))  # type: ignore[no-any-return]
         result = call()
@@ -149,8 +158,7 @@ class Runtime(Generic[D]):
             text = dump(adapter.dump_python(adapter.validate_python(result), mode="json"))
         except (ValidationError, PydanticSerializationError, ValueError, TypeError) as error:
             raise UpdateRefused(f"once({name!r}) in {self.node} returned what JSON cannot hold: {error}") from error
-        self._keep(key, text)
-        self.flush(cost)
+        self._save(key, text, cost)
         return freeze(adapter.validate_python(load(text)))  # type: ignore[no-any-return]
 
     @overload
@@ -172,10 +180,12 @@ class Runtime(Generic[D]):
         place, asked = self._last_asked(n)
         if asked is None or asked["hash"] != digest:
             place = place if asked is None else f"{n}.{int(asked['again']) + 1}"
-            raise self._ask(asks, payload, digest, place, asked)
+            self.paused = self._ask(asks, payload, digest, place, asked)
+            raise self.paused
         answer = self.known.get(f"answer:{place}")
         if answer is None:
-            raise Paused()
+            self.paused = Paused()
+            raise self.paused
         value = freeze(load(answer))
         return value if asks == "signal" else ask.answered(value)
 
@@ -195,12 +205,18 @@ class Runtime(Generic[D]):
         question = Interrupt(ident, self.thread_id, self.task.since, self.task.name, place, asks, payload, path)
         return Paused(question, superseded=before["id"] if before else "")
 
-    def flush(self, spent: Spent = NOTHING_SPENT) -> None:
-        """Save what was recorded since the last time."""
-        self._still_wanted()
-        writes, self.unsaved = self.unsaved, []
-        self.spent += spent
-        self.world.record(writes, spent)
+    def abandon(self) -> None:
+        """Nothing that this attempt still does counts: it has timed out."""
+        with self._gate:
+            self.abandoned = True
+
+    def _save(self, key: str, text: str, spent: Spent) -> None:
+        """Save a result with all that was recorded before it, unless the attempt has been abandoned meanwhile."""
+        with self._gate:
+            self._keep(key, text)
+            writes, self.unsaved = self.unsaved, []
+            self.spent += spent
+            self.world.record(writes, spent)
 
     def _keep(self, key: str, text: str) -> None:
         self._still_wanted()
@@ -218,10 +234,14 @@ class Runtime(Generic[D]):
 def _describe(ask: Any, node: str) -> tuple[str, JsonValue]:
     if hasattr(ask, "answered") and hasattr(ask, "to_json"):
         return ask.asks, ask.to_json()
-    try:
-        return "signal", _JSON.validate_python(ask)
-    except ValidationError as error:
-        raise NodeFailed(f"{node} asks something that is no JSON: {ask!r}.") from error
+    if not is_plain(ask):
+        raise NodeFailed(f"{node} asks something that is no JSON: {ask!r}.")
+    return "signal", ask
+
+
+@lru_cache(maxsize=256)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,5 +268,7 @@ class NodeMemory:
 
     def put(self, key: str, value: JsonValue) -> None:
         """Remember JSON under a key; None forgets it."""
-        text = None if value is None else dump(_JSON.validate_python(value))
+        if not is_plain(value):
+            raise UpdateRefused(f"{self.runtime.node} wants to remember {value!r} as {key!r}, which is no JSON.")
+        text = None if value is None else dump(value)
         self.runtime.memories.append(Memory(self.namespace, key, text))

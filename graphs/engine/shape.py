@@ -89,8 +89,9 @@ def _join_fills(nodes: Sequence[str], edges: Sequence[Edge], parents: frozenset[
         for choice in choices:
             if possible[choice] - common and not certain[choice] >= parents:
                 _refuse_join(parents, target)
-    if certain[START] and not certain[START] >= parents:
-        _refuse_join(parents, target)
+    for origin in (START, target):  # each time the join has been used up, it has to fill again or not at all
+        if certain[origin] and not certain[origin] >= parents:
+            _refuse_join(parents, target)
 
 
 def _certain(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from graphs.engine.errors import GraphError, UpdateRefused
-from graphs.engine.values import Value, dump, freeze, load
+from graphs.engine.json_types import check_json
+from graphs.engine.values import FrozenDict, FrozenList, Value, dump, freeze, load, same
 
 REMOVE_ALL = "*"
 
@@ -87,7 +89,7 @@ class Key:
     update_adapter: TypeAdapter[Any]
     reducer: Reducer | None
     has_default: bool
-    closed: bool  # every value of its type is JSON that comes back equal, so nothing needs checking a second time
+    closed: bool  # its values are plain JSON or messages, so that a look at them tells whether they come back equal
     native: bool  # every value of its type already is JSON
 
     @property
@@ -109,7 +111,9 @@ def _key(state: type[State], name: str) -> Key:
     annotation: Any = field.annotation
     kind: Any = Annotated[(annotation, *constraints)] if constraints else annotation
     reducer = reducers[0] if reducers else None
-    _check_json(annotation, f"{state.__name__}.{name}")
+    check_json(annotation, f"{state.__name__}.{name}")
+    if reducer in (append, add_messages) and get_origin(annotation) is not list:
+        raise GraphError(f"{state.__name__}.{name}: a key that grows is a list of something, as in list[str].")
     return Key(
         name=name,
         adapter=TypeAdapter(kind),
@@ -129,32 +133,35 @@ def _update_type(annotation: Any, reducer: Reducer | None) -> Any:
     if reducer is add_messages:
         item = RemoveMessage | item
     many: Any = list.__class_getitem__(item)
-    return many | item
-
-
-def _check_json(annotation: Any, where: str) -> None:
-    """Refuse types whose values JSON cannot hold: sets, bytes, arbitrary classes."""
-    if annotation in (set, frozenset, bytes, bytearray, complex, object):
-        raise GraphError(f"{where}: JSON has no {annotation.__name__}; use a list, a string or a Value.")
-    if get_origin(annotation) in (set, frozenset):
-        raise GraphError(f"{where}: JSON has no set; use a list.")
-    for inner in get_args(annotation):
-        if not isinstance(inner, str | int | float | bool | NoneType):
-            _check_json(inner, where)
+    return many if get_origin(item) in (list, tuple) else many | item
 
 
 def _closed(annotation: Any, message: bool = True) -> bool:
-    """Whether every valid value of the type certainly comes back equal in value and type."""
-    if annotation in (str, int, bool, NoneType, None):
+    """Whether the type admits nothing but JSON, and messages if `message`."""
+    if annotation in (str, int, float, bool, NoneType, None) or annotation is JsonValue:
         return True
     if annotation is Message:
         return message
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return True
-    if origin in (list, dict):
-        return all(_closed(part, message) for part in inner)
-    return False
+    if origin is dict:
+        return inner[0] is str and _closed(inner[1], message)
+    return origin is list and _closed(inner[0], message)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is nothing but JSON or messages: no enumeration in a string's place, no infinity, no tuple."""
+    kind = type(value)
+    if kind in (str, int, bool, NoneType):
+        return True
+    if kind is float:
+        return math.isfinite(value)
+    if kind in (list, FrozenList):
+        return all(map(is_plain, value))
+    if kind in (dict, FrozenDict):
+        return all(type(key) is str for key in value) and all(map(is_plain, value.values()))
+    return kind in (Message, RemoveMessage) and all(map(is_plain, value.__dict__.values()))
 
 
 def read_update(state: type[State], node: str, update: Any) -> dict[str, Any]:
@@ -170,6 +177,11 @@ def read_update(state: type[State], node: str, update: Any) -> dict[str, Any]:
     return {name: _read(keys, node, name, value) for name, value in update.items()}
 
 
+def read_value(key: Key, node: str, value: Any) -> Any:
+    """Check a whole value of a key, as a default or a reducer gives it; raises `UpdateRefused`."""
+    return _valid(key.adapter, node, key, value)
+
+
 def _read(keys: Mapping[str, Key], node: str, name: Any, value: Any) -> Any:
     key = keys.get(name)
     if key is None:
@@ -182,18 +194,21 @@ def _read(keys: Mapping[str, Key], node: str, name: Any, value: Any) -> Any:
 def _valid(adapter: TypeAdapter[Any], node: str, key: Key, value: Any) -> Any:
     try:
         valid = adapter.validate_python(value, strict=True)
-        if not key.closed or value is None:
-            _comes_back(adapter, node, key, valid)
-    except (ValidationError, PydanticSerializationError, ValueError, TypeError) as error:
+        if not key.closed:
+            return _back(adapter, valid)
+        if not is_plain(value):
+            raise ValueError(f"{value!r} is no plain JSON")
+    except (ValidationError, PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
         raise UpdateRefused(f"{node} gives {key.name!r} a value it cannot hold: {_reason(error)}") from error
     return freeze(valid)
 
 
-def _comes_back(adapter: TypeAdapter[Any], node: str, key: Key, valid: Any) -> None:
-    """Refuse a value that would be another one after a restart."""
+def _back(adapter: TypeAdapter[Any], valid: Any) -> Any:
+    """The value as it will be after a restart, so that it is the same before; refused if that is another one."""
     back = revive(adapter, load(dump(adapter.dump_python(valid, mode="json", warnings="error"))))
-    if back != valid or (type(back) is not type(freeze(valid)) and type(back) is not type(valid)):
-        raise UpdateRefused(f"{node} gives {key.name!r} a value that would come back changed: {valid!r} as {back!r}.")
+    if not same(back, valid):
+        raise ValueError(f"it would come back changed, {valid!r} as {back!r}")
+    return back
 
 
 def revive(adapter: TypeAdapter[Any], data: Any) -> Any:
@@ -210,15 +225,21 @@ def _reason(error: Exception) -> str:
 
 
 def defaults_of(state: type[State]) -> dict[str, Any]:
-    """Fresh default values of the keys that have one."""
+    """Fresh default values of the keys that have one; raises `UpdateRefused` for one that does not fit its key."""
     fields = state.model_fields
     return {
-        name: freeze(fields[name].get_default(call_default_factory=True))
+        name: read_value(key, "The default", fields[name].get_default(call_default_factory=True))
         for name, key in keys_of(state).items()
         if key.has_default
     }
 
 
 def build(state: type[State], values: Mapping[str, Any]) -> State:
-    """The state object nodes see; keys without a value yet are absent."""
-    return state.model_construct(_fields_set=set(values), **values)
+    """The state object nodes see, of values that are checked and frozen already."""
+    built = state.__new__(state)
+    set_ = object.__setattr__
+    set_(built, "__dict__", dict(values))
+    set_(built, "__pydantic_fields_set__", set(values))
+    set_(built, "__pydantic_extra__", None)
+    set_(built, "__pydantic_private__", None)
+    return built

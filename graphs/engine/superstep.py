@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
-from graphs.engine.checkpoint import Interrupt, Memory, PendingWrite, Spent, Task
+from graphs.engine.checkpoint import NOTHING_SPENT, Interrupt, Memory, PendingWrite, Spent, Task
 from graphs.engine.commands import Command, Halt, Later, Send
 from graphs.engine.effects import Effect, Receipt
 from graphs.engine.errors import ClaimLost, EngineError, NodeFailed, StoreFailed, UpdateRefused
 from graphs.engine.graph import NodeSpec
-from graphs.engine.routing import write_gotos
+from graphs.engine.routing import check_send, write_gotos
 from graphs.engine.runtime import Paused, Runtime, World
+from graphs.engine.shape import END
 from graphs.engine.state import Overwrite, State, keys_of, read_update
 from graphs.engine.values import dump, load
 
@@ -47,7 +48,7 @@ class Finished:
     effects: tuple[Emitted, ...] = ()
     memories: tuple[Memory, ...] = ()
     ms: float = 0.0
-    spent: Spent = field(default_factory=Spent)
+    spent: Spent = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,11 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A task that raised."""
+    """A task that raised; `writes` is what it had recorded by then."""
 
     task: Task
     error: Exception
+    writes: tuple[PendingWrite, ...] = ()
 
 
 Outcome = Finished | Waiting | Failed
@@ -77,28 +79,41 @@ def attempt_task(
     world: World, graph_state: type[State], spec: NodeSpec, task: Task, seen: Any, known: dict[str, str]
 ) -> Outcome:
     """Run one node function with its retries; everything it records is added to `known`."""
-    attempt, began = 0, time.perf_counter()
-    unsaved: list[PendingWrite] = []
+    began = time.perf_counter()
+    runtime: Runtime[Any] = Runtime(world, task, known)
     while True:
-        attempt += 1
-        runtime: Runtime[Any] = Runtime(world, task, known, unsaved=unsaved)
+        world.started(task, runtime.attempt)
         try:
-            returned = _call(spec, seen, runtime)
-            done = _finished(graph_state, spec, task, returned, runtime)
-            return replace(done, ms=round((time.perf_counter() - began) * 1000, 3))
+            return _finished(graph_state, spec, task, _call(spec, seen, runtime), runtime, began)
         except (Paused, Later, Halt) as signal:
-            return _waiting(task, runtime, signal)
+            return _waiting(task, runtime, runtime.paused or signal)
         except (ClaimLost, StoreFailed):
             raise
         except Exception as error:
-            if spec.retry is None or not _again(spec, attempt, error):
-                return Failed(task, _blame(spec.name, error))
-            unsaved = list(runtime.unsaved)
-            known.update((write.key, write.value) for write in unsaved)
-            time.sleep(spec.retry.wait(attempt))
+            if runtime.paused is not None:
+                return _waiting(task, runtime, runtime.paused)
+            if spec.retry is None or not _again(spec, runtime.attempt, error):
+                return Failed(task, _blame(spec.name, error), tuple(runtime.unsaved))
+            time.sleep(spec.retry.wait(runtime.attempt))
+            runtime = _next_attempt(runtime, known)
+
+
+def _next_attempt(before: Runtime[Any], known: dict[str, str]) -> Runtime[Any]:
+    """A fresh attempt that sees what the one before has recorded, saved or not, and counts what it has spent."""
+    known.update((write.key, write.value) for write in before.unsaved)
+    unsaved = list(before.unsaved)
+    return Runtime(before.world, before.task, known, unsaved=unsaved, spent=before.spent, attempt=before.attempt + 1)
 
 
 def _call(spec: NodeSpec, seen: Any, runtime: Runtime[Any]) -> Any:
+    """Call the node; a pause counts even if the node has caught its signal and went on."""
+    returned = _call_in_time(spec, seen, runtime)
+    if runtime.paused is not None:
+        raise runtime.paused
+    return returned
+
+
+def _call_in_time(spec: NodeSpec, seen: Any, runtime: Runtime[Any]) -> Any:
     assert spec.run is not None
     takes_runtime = _takes_runtime(spec.run)
     arguments = (seen, runtime) if takes_runtime else (seen,)
@@ -110,7 +125,7 @@ def _call(spec: NodeSpec, seen: Any, runtime: Runtime[Any]) -> Any:
     except FutureTimeout:
         if future.done():
             raise
-        runtime.abandoned = True
+        runtime.abandon()
         raise TimeoutError(f"no result within {spec.timeout:g} s") from None
 
 
@@ -123,12 +138,12 @@ _POSITIONAL = (
 
 
 def _takes_runtime(run: Any) -> bool:
-    """Whether a node wants the runtime too: it may take the state alone."""
+    """Whether a node wants the runtime too: it may take the state alone, and bind more by defaults."""
     try:
         return _TAKES[run]
     except (KeyError, TypeError):
         pass
-    given = [p for p in inspect.signature(run).parameters.values() if p.kind in _POSITIONAL]
+    given = [p for p in inspect.signature(run).parameters.values() if p.kind in _POSITIONAL and p.default is p.empty]
     takes = len(given) > 1 or any(p.kind is p.VAR_POSITIONAL for p in given)
     with suppress(TypeError):
         _TAKES[run] = takes
@@ -148,24 +163,27 @@ def _blame(name: str, error: Exception) -> Exception:
     return failed
 
 
-def _finished(graph_state: type[State], spec: NodeSpec, task: Task, returned: Any, runtime: Runtime[Any]) -> Finished:
-    command = returned if isinstance(returned, Command) else Command(update=returned or {})
-    if returned is not None and not isinstance(returned, Command | Mapping):
-        command = Command(update=returned)
+def _finished(
+    graph_state: type[State], spec: NodeSpec, task: Task, returned: Any, runtime: Runtime[Any], began: float
+) -> Finished:
+    """Check what a node returned, so that nothing of it is refused later."""
+    command = returned if isinstance(returned, Command) else Command(update=returned)
     update = read_update(graph_state, spec.name, command.update)
-    for target in [command.goto] if isinstance(command.goto, str | Send) else command.goto:
-        name = target.node if isinstance(target, Send) else target
-        if name not in spec.destinations:
-            raise NodeFailed(f"{spec.name} goes to {name!r}, which is none of its destinations {spec.destinations}.")
+    gotos = _gotos(spec, command.goto) if command.goto else None
     effects = tuple(_emitted(graph_state, spec.name, effect) for effect in command.effects)
-    return Finished(
-        task,
-        update,
-        write_gotos(command.goto) if command.goto else None,
-        effects,
-        tuple(runtime.memories),
-        spent=runtime.spent,
-    )
+    ms = round((time.perf_counter() - began) * 1000, 3)
+    return Finished(task, update, gotos, effects, tuple(runtime.memories), ms, runtime.spent)
+
+
+def _gotos(spec: NodeSpec, goto: Any) -> Any:
+    targets = [goto] if isinstance(goto, str | Send) else list(goto)
+    for target in targets:
+        name = target.node if isinstance(target, Send) else target
+        if name not in spec.destinations or (isinstance(target, Send) and name == END):
+            raise NodeFailed(f"{spec.name} goes to {name!r}, which is none of its destinations {spec.destinations}.")
+        if isinstance(target, Send):
+            check_send(spec.name, target)
+    return write_gotos(targets)
 
 
 def _emitted(graph_state: type[State], node: str, effect: Any) -> Emitted:
@@ -245,12 +263,23 @@ def run_all(jobs: Sequence[Callable[[], Outcome]], finished: Callable[[Sequence[
     futures = [POOL.submit(job) for job in jobs]
     for future in futures:
         future.add_done_callback(done.put)
-    left = len(jobs)
+    left, failure = len(jobs), None
     while left:
         batch = [done.get()]
         while not done.empty():
             batch.append(done.get())
         left -= len(batch)
-        if left:
-            finished([future.result() for future in batch if future.exception() is None])
+        if left and failure is None:
+            failure = _keep([future.result() for future in batch if future.exception() is None], finished)
+    if failure is not None:
+        raise failure
     return [future.result() for future in futures]
+
+
+def _keep(outcomes: Sequence[Outcome], finished: Callable[[Sequence[Outcome]], None]) -> Exception | None:
+    """What keeping them raised: it has to wait until nothing runs any more."""
+    try:
+        finished(outcomes)
+    except Exception as error:
+        return error
+    return None

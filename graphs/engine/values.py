@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -49,16 +50,49 @@ class FrozenDict(dict[Any, Any]):
         return {key: _thaw(item) for key, item in self.items()}
 
 
+_FROZEN = frozenset({str, int, float, bool, type(None), FrozenList, FrozenDict})
+_BASE: dict[type, type] = {FrozenList: list, FrozenDict: dict}
+_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
 def freeze(value: Any) -> Any:
     """Return `value` with every list and dict in it made read-only; what is frozen already is shared."""
     kind = type(value)
+    if kind in _FROZEN:
+        return value
     if kind is list:
         return FrozenList(freeze(item) for item in value)
     if kind is dict:
         return FrozenDict((key, freeze(item)) for key, item in value.items())
     if kind is tuple:
         return tuple(freeze(item) for item in value)
-    return value
+    return _frozen_value(value) if isinstance(value, Value) else value
+
+
+def _frozen_value(value: Value) -> Value:
+    """Made by `model_copy`, a value may hold plain lists: it is made anew, so that nobody shares them."""
+    loose = {name: frozen for name, item in value.__dict__.items() if (frozen := freeze(item)) is not item}
+    return value.model_copy(update=loose) if loose else value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal in value and in type, all the way down; frozen or not makes no difference."""
+    kind, base = type(one), _BASE.get(type(one), type(one))
+    if base is not _BASE.get(type(other), type(other)):
+        return False
+    if base is list or base is tuple:
+        return len(one) == len(other) and all(map(same, one, other))
+    if base is dict:
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one) and _same_keys(one, other)
+    if issubclass(kind, BaseModel):
+        return same(one.__dict__, other.__dict__)
+    if issubclass(kind, datetime):
+        return bool(one == other and one.utcoffset() == other.utcoffset())
+    return bool(one == other)
+
+
+def _same_keys(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+    return {(type(key), key) for key in one} == {(type(key), key) for key in other}
 
 
 def _thaw(value: Any) -> Any:
@@ -71,7 +105,7 @@ def _thaw(value: Any) -> Any:
 
 def dump(value: Any) -> str:
     """JSON text in ASCII: NUL and lone surrogates travel as escapes, NaN and infinities are refused (`ValueError`)."""
-    return json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def load(text: str) -> Any:

@@ -42,6 +42,7 @@ _SHORT = re.compile(r"\bshort(?:er|ish)?\b", re.IGNORECASE)
 _INCLUSIVE = ("at most", "up to", "no more than", "within")
 _PLAN = re.compile(r"^\W{0,3}PLAN\b:?\s*(\{.*\})\W{0,3}$", re.MULTILINE)
 _MENTION = re.compile(r"<[!@#][^>]*>?")
+_HIDDEN = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _HHMM = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
 
 
@@ -287,6 +288,8 @@ def text_problem(text: object, limits: Limits) -> str:
         return f"The text has {len(text)} characters; it must stay under {limits.text_under}."
     if any(c != "\n" and unicodedata.category(c) in ("Cc", "Cs") for c in text):
         return "The text holds control characters; remove them."
+    if _HIDDEN.search(text):
+        return "The text holds characters that turn the direction of writing; remove them."
     if found := _MENTION.search(text):
         return f"A text message cannot mention anybody; write a name instead of {found[0][:40]}."
     return ""

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 import bot
+from bot.pictures import request_of
 from bot.sandbox.courier import Transport
 from bot.sandbox.records import Delivery, Message, Timing, View
 from bot.sandbox.server import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, StandIn
 from bot.serving import Bot
 from bot.settings import load_settings
-from storage import approvals, runs
-from storage.tables import ApprovalRow, RunRow
+from storage import approvals, inbox, runs
+from storage.tables import ApprovalRow, DeliveryRow, RunRow
 
 ANA, BEN, CLEO = "U0ANA0001", "U0BEN0002", "U0CLEO003"
 HIKES, GENERAL, OPS = "C0HIKES01", "C0GENERAL", "C0OPS0001"
 REQUEST = "Find a dry morning hike for Saturday and text the group the plan"
 MANIFEST: dict[str, Any] = yaml.safe_load((Path(bot.__file__).parent.parent / "manifest.yml").read_text("utf-8"))
-PATIENCE = 20.0  # seconds until a scene gives up waiting for something that should happen at once
+PATIENCE = 30.0  # seconds until a scene gives up waiting for something that should happen at once
+
+
+class Clock:
+    """The time as Slack and the database see it; hours pass when a test says so."""
+
+    def __init__(self) -> None:
+        self._ahead = timedelta(0)
+
+    def __call__(self) -> int:
+        """Microseconds since the epoch."""
+        return time.time_ns() // 1000 + self._ahead // timedelta(microseconds=1)
+
+    def seconds(self) -> float:
+        """Seconds since the epoch."""
+        return self() / 1_000_000
+
+    def now(self) -> datetime:
+        """The time, aware."""
+        return datetime.fromtimestamp(self.seconds(), UTC)
+
+    def advance(self, **span: float) -> None:
+        """Let time pass: `hours=4`."""
+        self._ahead += timedelta(**span)
 
 
 class Scene:
@@ -31,7 +58,9 @@ class Scene:
         self, folder: Path, *, database_url: str = "", timing: Timing | None = None, http: bool = False, **settings: Any
     ) -> None:
         self.folder = folder
-        self.slack = StandIn(None, timing=timing, manifest=MANIFEST)
+        self.clock = Clock()
+        self.slack = StandIn(None, timing=timing, manifest=MANIFEST, clock=self.clock.seconds)
+        self._bots: list[Bot] = []
         self.people = self.slack.people
         self.workspace = self.slack.workspace
         self._given = {
@@ -49,7 +78,8 @@ class Scene:
 
     def start_bot(self, **settings: Any) -> Bot:
         """A bot on this scene's workspace and database, connected."""
-        started = Bot(load_settings(**{**self._given, **settings}))
+        started = Bot(load_settings(**{**self._given, **settings}), clock=self.clock)
+        self._bots.append(started)
         started.start()
         if self._given["slack_app_token"]:
             assert self.slack.connected(), "the bot did not connect"
@@ -60,9 +90,21 @@ class Scene:
         self.slack.use(transport)
 
     def close(self) -> None:
-        """Stop the bot, then Slack."""
-        self.bot.stop()
+        """Stop every bot, then Slack."""
+        for bot in list(self._bots):
+            self.stop(bot)
         self.slack.close()
+
+    def stop(self, bot: Bot | None = None) -> None:
+        """Stop one bot: the first one if none is named."""
+        bot = bot or self.bot
+        self._bots.remove(bot)
+        bot.stop()
+
+    def restart(self, **settings: Any) -> None:
+        """Another process in place of the first one."""
+        self.stop()
+        self.bot = self.start_bot(**settings)
 
     # ---- what people do ------------------------------------------------------------------------------------------
 
@@ -101,6 +143,14 @@ class Scene:
     def until(self, look: Callable[[], Any], what: str) -> Any:
         """Wait until `look` finds something."""
         found = self.workspace.wait(look, PATIENCE)
+        assert found, f"waited in vain for {what}; there is: {[m.text for m in self.messages()]}"
+        return found
+
+    def settles(self, look: Callable[[], Any], what: str) -> Any:
+        """Wait until `look` finds something in the database, which nobody announces."""
+        end, pause = time.monotonic() + PATIENCE, threading.Event()
+        while not (found := look()) and time.monotonic() < end:
+            pause.wait(0.02)
         assert found, f"waited in vain for {what}; there is: {[m.text for m in self.messages()]}"
         return found
 
@@ -146,6 +196,22 @@ class Scene:
         run: RunRow = self.until(find, f"the run to end {ending}")
         assert run.ending == ending, (run.ending, run.error)
         return run
+
+    def run(self) -> RunRow:
+        """The newest run in the database."""
+        return runs.recent(self.bot.parts.database, 1)[0]
+
+    def runs(self) -> list[RunRow]:
+        """All runs in the database, the newest first."""
+        return list(runs.recent(self.bot.parts.database, 100))
+
+    def request(self) -> str:
+        """What the newest run was asked for, as it is kept."""
+        return request_of(self.bot.parts, self.run())
+
+    def waiting_deliveries(self) -> list[DeliveryRow]:
+        """What the inbox holds and nobody has dealt with."""
+        return list(inbox.open_ones(self.bot.parts.database))
 
     def approval(self, number: int = 0) -> ApprovalRow:
         """The newest approval in the database, or the one `number` before it."""
@@ -209,3 +275,9 @@ def blocks_of(view: View, name: str) -> list[str]:
     ]
     assert found, f"no field {name!r} in {[block['block_id'] for block in view.blocks]}"
     return found
+
+
+def said_in(message: Message, words: str) -> str:
+    """The text in a message that holds these words, or ""."""
+    return next((text for text in texts(message.blocks) if words in text), "")
+

@@ -349,6 +349,22 @@ def test_sent_again_under_the_release_it_has_already(scene: Scene) -> None:
     assert scene.status(question_id(sms, 2)) == "pending"
 
 
+def test_sending_again_does_not_use_up_the_release_of_a_later_review(scene: Scene) -> None:
+    run = scene.run()
+    scene.ask(run=run, id="ask-2")
+    scene.decide("approve", id="ask-2")
+    claim = scene.hold_claim()
+    scene.take(claim)
+    (sms,) = scene.commit(claim, SMS)
+    first = scene.begin(claim, sms)
+    assert first is not None and scene.outcome(first, "not_accepted")
+    scene.ask(run=run, id="ask-1")
+    scene.decide("approve", id="ask-1")
+    scene.take(claim)
+    assert scene.begin(claim, sms) is not None
+    assert [r.used_by for i in ("ask-1", "ask-2") for r in scene.releases(i)] == [None, None, sms, None]
+
+
 def test_only_one_answer_counts_and_only_one_of_the_three(scene: Scene) -> None:
     _, sms, question = in_doubt(scene)
     assert scene.decide("answer", ANA, value="perhaps", id=question).refusal == "bad_answer"

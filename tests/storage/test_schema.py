@@ -69,6 +69,8 @@ def test_a_newer_database_is_refused(database_url: str) -> None:
     for migrate in (True, False):
         with pytest.raises(DatabaseError, match="9999"):
             open_database(database_url, migrate=migrate)
+    with pytest.raises(DatabaseError, match="install the newer version"):
+        schema.migrate(database_url)
 
 
 def test_an_older_database_is_refused_when_it_may_not_be_migrated(empty_database_url: str) -> None:

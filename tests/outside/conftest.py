@@ -1,0 +1,52 @@
+"""The programs from outside, each started once for a test run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from llmock.pytest_plugin import LLMock
+from llmock.testing import LLMockServer
+
+from tests.outside.aimock import Aimock
+from tests.outside.npm import installed
+from tests.outside.programs import free_port, running
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """The npm packages, installed."""
+    return installed()
+
+
+@pytest.fixture(scope="session")
+def aimock_server(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """aimock, which answers what it has a fixture for and refuses everything else."""
+    folder, port = tmp_path_factory.mktemp("aimock"), free_port()
+    (folder / "none.json").write_text('{"fixtures": []}', "utf-8")
+    script = packages / "@copilotkit/aimock/dist/cli.js"
+    given = ("--port", str(port), "--fixtures", str(folder / "none.json"), "--strict")
+    with running(script, *given, port=port, log=folder / "aimock.log") as url:
+        yield url
+
+
+@pytest.fixture
+def aimock(aimock_server: str) -> Aimock:
+    """aimock with nothing to say yet."""
+    aimock = Aimock(aimock_server)
+    aimock.reset()
+    return aimock
+
+
+@pytest.fixture(scope="session")
+def llmock_server() -> Iterator[LLMockServer]:
+    """llmock, started by hand, for its pytest plugin would be loaded for every other test too."""
+    with LLMockServer() as server:
+        yield server
+
+
+@pytest.fixture
+def llmock(llmock_server: LLMockServer) -> LLMock:
+    """llmock with nothing to say yet."""
+    return LLMock(llmock_server).reset()
