@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 import shutil
 import time
 import webbrowser
@@ -17,6 +18,7 @@ from bot.app import build
 from bot.commands import Start, form_of, start_run
 from bot.decisions import DraftRefused, Wish, decide
 from bot.dispatch import advance
+from bot.machines import answer_interrupt
 from bot.operations import operations
 from bot.parts import Parts
 from bot.people import UnknownPerson
@@ -149,18 +151,35 @@ def _pair(text: str) -> tuple[str, str]:
 
 @app.command()
 def answer(
-    approval: Annotated[str, typer.Argument(help="The question's id, as `signoff show` names it.")],
-    value: Annotated[str, typer.Argument(help="The answer.")],
+    where: Annotated[
+        list[str], typer.Argument(metavar="[THREAD] INTERRUPT VALUE", help="As `signoff show` names them.")
+    ],
     who: As,
     database: DatabaseUrl = "",
     json: AsJson = False,
 ) -> None:
-    """Answer a question."""
+    """Answer a question; with the run's thread id also a signal, which a machine may give (VALUE is then JSON)."""
+    if len(where) not in (2, 3):
+        _fail("answer takes INTERRUPT VALUE, or THREAD INTERRUPT VALUE.")
+    *thread, approval, value = where
     with _parts(database) as parts:
+        if thread and (signal := approvals.find(parts.database, approval)) and signal.kind == "signal":
+            answer_interrupt(parts, thread[0], approval, _json_or_text(value), who)
+            _go_on(parts, thread[0], only_if_due=True)
+            run = _run(parts, thread[0])
+            terminal.as_json(terminal.run_data(parts, run)) if json else terminal.show_run(parts, run)
+            return
         asked = approvals.find(parts.database, approval)
         several = asked is not None and isinstance(asked.ask, dict) and asked.ask.get("kind") == "choices"
         wish = Wish(verdict="answer", value=[*value.split(",")] if several else value, via="cli")
         _decide(parts, approval, who, wish, json)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json_module.loads(text)
+    except ValueError:
+        return text
 
 
 def _decide(parts: Parts, approval: str, who: str, wish: Wish, json: bool) -> None:

@@ -14,10 +14,11 @@ from bot.blocks.notes import NOT_COUNTED
 from bot.blocks.phrases import named
 from bot.blocks.question import answer_of
 from bot.clicks import Click
-from bot.commands import Start, form_of, start_run
+from bot.commands import Start, form_of, start_run, typed
 from bot.decisions import Wish, decide
 from bot.desk import Desk
 from bot.home import publish
+from bot.people import is_in
 from graphs.engine.errors import EngineError
 from graphs.flow import FormError, Question
 from storage import approvals, inbox, runs
@@ -90,7 +91,7 @@ def _command(desk: Desk, delivery: str, payload: Payload) -> bool:
     if problem := unreachable(desk, place):
         whisper(desk, payload, problem)
         return True
-    form = payload.get("form") or form_of(flow, str(payload.get("text", "")))
+    form = payload.get("form") or form_of(flow, typed(str(payload.get("text", ""))))
     wish = Start(form=form, who=str(payload["user_id"]), team=str(payload.get("team_id", "")), channel=place)
     try:
         started = start_run(desk.parts, flow, wish, delivery)
@@ -111,7 +112,8 @@ def where(desk: Desk, channel: str, name: str = "") -> str:
 
 def unreachable(desk: Desk, channel: str) -> str:
     """What to do where the bot is not in a channel, or ""."""
-    if desk.parts.people.members(channel):
+    people = desk.parts.people
+    if not people.me or is_in(people, people.me, channel):
         return ""
     return f"Nothing was started: I am not in {_channel(channel)}. Type `/invite @Signoff` there, then ask again."
 
@@ -143,7 +145,8 @@ def _click(desk: Desk, _delivery: str, payload: Payload) -> bool:
         answer_click(desk, click, said)
     desk.cards.nudge()
     if click.home:
-        publish(desk.parts, desk.slack, click.user)
+        # Not within the delivery: otherwise a Home tab that Slack refuses makes the click be dealt with once more.
+        desk.later(publish, desk.parts, desk.slack, click.user)
     return True
 
 
@@ -172,7 +175,7 @@ def _cancel(desk: Desk, click: Click) -> str:
     run = runs.find(desk.parts.database, thread_id)
     if run is None:
         return "That run is gone."
-    if click.user not in desk.parts.people.members(run.channel) and click.user != run.who:
+    if click.user != run.who and not is_in(desk.parts.people, click.user, run.channel):
         return "Only members of the run's channel can cancel it."
     try:
         runs.cancel(desk.parts.database, thread_id, click.user)

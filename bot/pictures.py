@@ -225,7 +225,8 @@ def _waited(asked: Sequence[ApprovalRow], until: datetime) -> timedelta:
 def _out(row: EffectLedgerRow) -> Out:
     said = row.receipt or {}
     if row.status == "sent":
-        return Out(row.kind, row.address, ref=str(said.get("ref", "")))
+        # The ts of a post tells people nothing.
+        return Out(row.kind, row.address, ref="" if row.kind == "post" else str(said.get("ref", "")))
     return Out(row.kind, row.address, problem=str(said.get("detail") or row.status))
 
 

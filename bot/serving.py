@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import structlog
 from slack_bolt import App
 from slack_bolt.adapter.socket_mode import SocketModeHandler
-from slack_bolt.adapter.wsgi import SlackRequestHandler
 from slack_sdk import WebClient
 from waitress.server import create_server
 
@@ -26,13 +24,13 @@ from bot.parts import Parts
 from bot.reminders import Sweeper
 from bot.settings import Settings, SettingsError
 from bot.slack import Slack
+from bot.web import Wsgi, application
 from storage import switches
 from storage.deadlines import Reminder
 
 log = structlog.get_logger(__name__)
 HTTP_THREADS = 16
 LATE = 3.0  # sweeps that may be missed before the bot counts as ill
-Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class Bot:
@@ -104,20 +102,8 @@ class Bot:
         return {"ok": not wrong, "wrong": wrong, "model": self.parts.deps.model.provider, "slack": self.settings.slack}
 
     def wsgi(self) -> Wsgi:
-        """Slack's requests at `/slack/events`, health at `/healthz`."""
-        slack = SlackRequestHandler(self.bolt, path="/slack/events")
-
-        def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-            if environ.get("PATH_INFO") != "/healthz":
-                found: Iterable[bytes] = slack(environ, start_response)
-                return found
-            health = self.health()
-            body = json.dumps(health).encode()
-            status = "200 OK" if health["ok"] else "503 Service Unavailable"
-            start_response(status, [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
-            return [body]
-
-        return serve
+        """Slack's requests at `/slack/events`, health at `/healthz`, machines' answers at `/answer`."""
+        return application(self.parts, self.bolt, self.health)
 
 
 def hang_up(handler: SocketModeHandler) -> None:

@@ -92,6 +92,9 @@ class Settings(BaseSettings):
     http_port: int = Field(3000, ge=0, le=65_535)
     """The port for them."""
 
+    answer_token: SecretStr | None = None
+    """The token with which machines may answer questions at `/answer`; off, unless set."""
+
     model: Literal["simulated", "claude"] = "simulated"
     """Who answers: a simulated model that says so everywhere, or Claude."""
     model_worker: str = "claude-sonnet-5-5"

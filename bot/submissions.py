@@ -28,9 +28,10 @@ from bot.deliveries import unreachable, where
 from bot.desk import Desk
 from bot.home import publish
 from bot.pictures import card_of
-from graphs.engine.errors import EngineError, StoreFailed
+from graphs.engine.errors import EngineError
 from graphs.flow import Field, FormError, Question
-from storage import approvals, inbox
+from graphs.ports import PortError
+from storage import approvals
 from storage.decisions import Outcome
 from storage.tables import ApprovalRow
 
@@ -51,7 +52,7 @@ def submitted(desk: Desk, body: Mapping[str, Any]) -> Ack:
         ack = handle(desk, body, view)
     except Malformed as error:
         return _say(str(error))
-    except StoreFailed as error:
+    except (EngineError, PortError) as error:
         log.warning("submission not saved", error=str(error))
         return _say(NOT_COUNTED)
     desk.cards.nudge()
@@ -150,12 +151,9 @@ def _start(desk: Desk, body: Mapping[str, Any], view: Mapping[str, Any]) -> Ack:
     delivery = f"form:{view['id']}:{view.get('hash', '')}"
     wish = Start(form=form, who=user, team=str((body.get("team") or {}).get("id", "")), channel=place)
     try:
-        desk.parts.database.write(f"~inbox {delivery}", lambda tx: inbox.receive(tx, delivery, "form", {}), PATIENCE)
-        start_run(desk.parts, flow, wish, delivery)
+        start_run(desk.parts, flow, wish, delivery, is_new=True, timeout=PATIENCE)
     except FormError as error:
         return _form_errors(error, flow.form)
-    except EngineError as error:
-        return _say(str(error))
     if place != channel:
         return {"response_action": "update", "view": message_view("On it", named(f"It will appear in <#{place}>."))}
     return CLOSE

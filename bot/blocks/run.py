@@ -198,5 +198,5 @@ def _buttons(thread_id: str, may_cancel: bool) -> Json:
         "Keep it", "danger",
     )  # fmt: skip
     row = [button("Run log", actions.LOG, thread_id)]
-    row += [button("Cancel", actions.CANCEL, thread_id, style="danger", confirm=ask)] if may_cancel else []
+    row += [button("Cancel", actions.CANCEL, thread_id, confirm=ask)] if may_cancel else []
     return {"type": "actions", "block_id": f"run/{thread_id}/buttons", "elements": row}

@@ -67,10 +67,10 @@ def _when(at: object) -> datetime:
 def lab_html(lab: Lab) -> Html:
     """The panel's changing part: the bot's state, the two buttons, the faults."""
     status = lab.status()
-    running = status == "running"
+    stopped = status == "stopped"
     buttons = (
-        element("button", "Kill the bot", type="button", class_="button danger", data_lab="kill", disabled=not running),
-        element("button", "Start the bot", type="button", class_="button", data_lab="start", disabled=running),
+        element("button", "Kill the bot", type="button", class_="button danger", data_lab="kill", disabled=stopped),
+        element("button", "Start the bot", type="button", class_="button", data_lab="start", disabled=not stopped),
     )
     faults = [_fault(fault) for fault in lab.faults()]
     clear = element("button", "All back to normal", type="button", class_="button", data_lab="clear")
@@ -88,7 +88,7 @@ def lab_html(lab: Lab) -> Html:
 
 def status_html(status: str) -> Html:
     """The bot's state with its light."""
-    known = status if status in ("running", "restarting", "stopped") else "unknown"
+    known = status if status in ("running", "starting", "restarting", "stopped") else "unknown"
     return element("span", status, class_=f"bot-status is-{known}")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from bot.sandbox.emoji import EMOJI
 from bot.sandbox.markup import Html, element, join, stamped
@@ -13,7 +15,8 @@ from bot.sandbox.records import Delivery, JsonObject, Message
 from bot.sandbox.render import blocks_html, folded
 from bot.sandbox.screen import Screen, address, avatar, first_name, full_name, ts_moment
 
-_DECIDING = ("button", "overflow")
+_DECIDERS = re.compile(r"([^·\n]*) may (?:decide|answer)\b")
+_NAMED = re.compile(r"<@(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +140,44 @@ def _reaction(name: str, count: int) -> Html:
 
 
 def _asks(blocks: Iterable[JsonObject]) -> bool:
-    """Whether somebody is asked to press something here."""
-    elements = (part for block in blocks if block.get("type") == "actions" for part in block.get("elements") or [])
-    return any(part.get("type") in _DECIDING and not part.get("url") for part in elements)
+    """Whether a decision is waited for here: there is something to press, and a first choice or a word on who may."""
+    elements = [part for block in blocks if block.get("type") == "actions" for part in block.get("elements") or []]
+    is_first_choice = any(part.get("style") == "primary" and not part.get("url") for part in elements)
+    return bool(elements) and (is_first_choice or _said_deciders(blocks) is not None)
+
+
+def _said_deciders(blocks: Iterable[JsonObject]) -> str | None:
+    """What stands before "may decide" or "may answer" in the message."""
+    found = (_DECIDERS.search(text) for block in blocks for text in _texts(block))
+    return next((match[1] for match in found if match), None)
+
+
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, list):
+        yield from (text for one in part for text in _texts(one))
+    elif isinstance(part, dict) and part.get("type") == "mrkdwn":
+        yield str(part.get("text", ""))
+    elif isinstance(part, dict):
+        yield from (text for key in ("text", "elements", "fields") for text in _texts(part.get(key)))
 
 
 def _open_as(drawn: Drawn) -> Html:
     """Whose window this is and how to get to the others', for what one person may not do another may."""
     screen, message = drawn.screen, drawn.message
     members = screen.channel.members if screen.channel else ()
+    others = [other for other in screen.others() if other.id in members]
+    may, _, but = (_said_deciders(message.blocks) or "").partition(" but ")
+    named = set(_NAMED.findall(may)) or {one for one in members if but} - set(_NAMED.findall(but))
+    is_mine = screen.me.id in named
+    can = [] if is_mine else [other for other in others if other.id in named]
     links = [
         element("a", first_name(other), href=address(other.id, message.channel) + f"#m-{message.ts}", target="_blank")
-        for other in screen.others()
-        if other.id in members
+        for other in can or others
     ]
-    offer = [" Open as ", join(links, " · ")] if links else []
-    return element("p", "You are ", element("b", first_name(screen.me)), ".", *offer, class_="open-as")
+    told = f"{' or '.join(map(first_name, can))} can decide: open as " if can else "Open as "
+    offer = [" ", told, join(links, " · ")] if links else []
+    you = ["You are ", element("b", first_name(screen.me)), " and can decide." if is_mine else "."]
+    return element("p", *you, *offer, class_="open-as")
 
 
 def _thread_link(drawn: Drawn, below: Replies) -> Html:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from llmock.pytest_plugin import LLMock
 from llmock.testing import LLMockServer
 
+from tests.bot.scene import Scene
 from tests.outside.aimock import Aimock
 from tests.outside.npm import installed
 from tests.outside.programs import free_port, running
+
+# aimock does not start strictly with no fixture at all; this one fits no request.
+NOTHING = {"fixtures": [{"match": {"systemMessage": "~nobody~"}, "response": {"content": ""}}]}
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +30,7 @@ def packages() -> Path:
 def aimock_server(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """aimock, which answers what it has a fixture for and refuses everything else."""
     folder, port = tmp_path_factory.mktemp("aimock"), free_port()
-    (folder / "none.json").write_text('{"fixtures": []}', "utf-8")
+    (folder / "none.json").write_text(json.dumps(NOTHING), "utf-8")
     script = packages / "@copilotkit/aimock/dist/cli.js"
     given = ("--port", str(port), "--fixtures", str(folder / "none.json"), "--strict")
     with running(script, *given, port=port, log=folder / "aimock.log") as url:
@@ -50,3 +56,17 @@ def llmock_server() -> Iterator[LLMockServer]:
 def llmock(llmock_server: LLMockServer) -> LLMock:
     """llmock with nothing to say yet."""
     return LLMock(llmock_server).reset()
+
+
+@pytest.fixture
+def new_scene(tmp_path: Path) -> Iterator[Callable[..., Scene]]:
+    """Make scenes with settings of one's own; all are closed at the end."""
+    made: list[Scene] = []
+
+    def make(**settings: Any) -> Scene:
+        made.append(Scene(tmp_path, **settings))
+        return made[-1]
+
+    yield make
+    for scene in reversed(made):
+        scene.close()

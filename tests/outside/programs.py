@@ -25,7 +25,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(script: Path, *arguments: str, port: int, log: Path, more: Mapping[str, str] | None = None) -> Iterator[str]:
+def running(
+    script: Path, *arguments: str, port: int, log: Path, more: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Run a script that serves HTTP on `port`; its address. What it prints goes to `log`."""
     environment = {**os.environ, "NO_UPDATE_NOTIFIER": "1", **(more or {})}
     with log.open("wb") as out:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -45,9 +45,19 @@ def test_a_text_that_does_not_fit_must_be_read_before_it_is_approved(text: str) 
     assert "Read it all before you approve." in said
 
 
-def test_facts_come_before_the_draft() -> None:
-    said = texts(review_message(made.card()))
-    assert said.index("*Trailhead*\nFern Hollow") < said.index(made.TEXT)
+def test_key_facts_come_before_the_draft_and_the_others_in_small_print_after_it() -> None:
+    facts = {"Trailhead": "Fern Hollow", "When": "Saturday", "Rain": "10 %", "Trail": "8 km", "Bring": "water", "By": "us"}
+    said = texts(review_message(made.card(review=made.review(facts=facts))))
+    does = next(n for n, text in enumerate(said) if text.startswith("*Approve* sends"))
+    assert said.index("*Trail*\n8 km") < said.index(made.TEXT) < does < said.index("*Bring* water · *By* us")
+
+
+def test_one_deadline_is_told_once() -> None:
+    def told(**changes: datetime) -> str:
+        return " ".join(texts(review_message(made.card(expires_at=made.LATER, review=made.review(**changes)))))
+
+    assert "holds until" not in told(valid_until=made.LATER)
+    assert "holds until" in told(valid_until=made.LATER + timedelta(hours=1))
 
 
 def test_the_card_says_what_approving_does() -> None:
