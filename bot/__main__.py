@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json as json_module
-import shutil
 import time
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +26,7 @@ from bot.settings import Settings, SettingsError, load_settings
 from bot.time_travel import time_travel
 from graphs.catalog import UnknownFlow
 from graphs.engine.errors import EngineError
+from graphs.engine.events import Event
 from graphs.flow import FormError
 from graphs.ports import PortError
 from storage import approvals, runs
@@ -48,7 +48,7 @@ DatabaseUrl = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 As = Annotated[str, typer.Option("--as", help="Who does it: a Slack user id such as U0ANA0001.")]
 Thread = Annotated[str, typer.Argument(help="The run's thread id.")]
-STARTING = 30.0  # seconds the sandbox's bot has to connect
+STARTING = 60.0  # seconds the sandbox's bot has to connect
 POLL = 0.1  # seconds between two looks at a run that somebody else advances
 
 
@@ -114,7 +114,7 @@ def start(
         except FormError as error:
             _fail(str(error))
         if wait:
-            _go_on(parts, thread_id)
+            _go_on(parts, thread_id, emit=None if json else terminal.show_event)
         run = _run(parts, thread_id)
         if json:
             terminal.as_json({"thread_id": thread_id, "status": terminal.status_of(parts, run)})
@@ -213,14 +213,16 @@ def _outcome_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _go_on(parts: Parts, thread_id: str, only_if_due: bool = False) -> None:
+def _go_on(
+    parts: Parts, thread_id: str, only_if_due: bool = False, emit: Callable[[Event], None] | None = None
+) -> None:
     """Advance a run, or wait for whoever does, until it pauses or ends."""
     while True:
         run = runs.find(parts.database, thread_id)
         status = terminal.status_of(parts, run) if run else "unknown"
         if status not in ("queued", "running"):
             return
-        if status == "queued" and advance(parts.runner, thread_id) is not None:
+        if status == "queued" and advance(parts.runner, thread_id, emit) is not None:
             continue
         if only_if_due and status == "running":
             return
@@ -231,12 +233,16 @@ def _go_on(parts: Parts, thread_id: str, only_if_due: bool = False) -> None:
 def runs_command(
     who: Annotated[str | None, typer.Option("--as", help="Only this person's.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
+    stuck: Annotated[
+        bool, typer.Option("--stuck", help="Only runs that no process like this one can go on with.")
+    ] = False,
     database: DatabaseUrl = "",
     json: AsJson = False,
 ) -> None:
     """List the newest runs."""
     with _parts(database) as parts:
-        found = runs.recent(parts.database, limit, who)
+        known = parts.runner.known
+        found = runs.stuck(parts.database, known) if stuck else runs.recent(parts.database, limit, who)
         if json:
             terminal.as_json([terminal.run_data(parts, run) for run in found])
         else:
@@ -291,28 +297,21 @@ def sandbox(
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget everything first.")] = False,
 ) -> None:
     """Try everything on this machine: a small Slack in the browser, the bot, a simulated model, practice texts."""
-    from bot.sandbox.town import Town
+    from bot.sandbox.town import Town, TownError
 
-    settings = load_settings()
-    if fresh:
-        shutil.rmtree(folder, ignore_errors=True)
+    port = load_settings().sandbox_port if port is None else port
     try:
-        town = Town(folder.resolve(), read_manifest(), settings.sandbox_port if port is None else port)
-    except OSError as error:
-        _fail(f"The sandbox cannot be served: {error.strerror or error}. Is one running already? Try --port 0.")
-        return
-    with town, stop_on_signal() as stop:
-        town.start()
-        if not town.slack.connected(STARTING):
-            terminal.err.print(
-                f"The bot has not connected yet; its log is {folder}/bot.log.", style="red", markup=False
-            )
-        terminal.out.print(
-            f"Signoff's sandbox: [bold]{town.url}[/]  (Ctrl-C stops it; the bot's log: {folder}/bot.log)"
-        )
-        if browser and has_browser():
-            webbrowser.open(town.url)
-        stop.wait()
+        with stop_on_signal() as stop, Town(folder.resolve(), read_manifest(), port, fresh=fresh) as town:
+            town.start()
+            if not town.connected(STARTING, stop):
+                return
+            told = f"Signoff's sandbox: [bold]{town.url}[/]  (Ctrl-C stops it; the bot's log: {folder}/bot.log)"
+            terminal.out.print(told)
+            if browser and has_browser():
+                webbrowser.open(town.url)
+            stop.wait()
+    except TownError as error:
+        _fail(str(error))
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,14 +15,14 @@ from bot.blocks.notes import Reminder as ReminderNote
 from bot.blocks.notes import reminder_message, told_message
 from bot.blocks.question import EffectCard, QuestionCard, effect_message, question_message
 from bot.blocks.review import review_message
-from bot.blocks.run import ending_message, run_message
+from bot.blocks.run import RunCard, ending_message, run_message
 from bot.parts import Parts
 from bot.people import deciders
 from bot.slack import GONE, UNREACHABLE, Posted, Refused, Slack
 from graphs.engine.errors import EngineError
 from storage import approvals, board, runs
 from storage.board import Scope, Stale
-from storage.tables import CardRow, to_micros
+from storage.tables import CardRow, RunRow, to_micros
 
 log = structlog.get_logger(__name__)
 SCOPES: tuple[Scope, ...] = ("approval", "run", "ending", "told")
@@ -38,6 +39,8 @@ class Cards:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._drawn_at: dict[str, float] = {}
+        self._live: dict[str, str] = {}
+        self._fresh: set[str] = set()
         self._thread = threading.Thread(target=self._watch, name="cards", daemon=True)
 
     def start(self) -> None:
@@ -65,10 +68,26 @@ class Cards:
                 log.warning("cards cannot be drawn now", error=str(error))
                 self._stopping.wait(LEAST)
 
+    def show_live(self, thread_id: str, text: str) -> None:
+        """Show a piece of work in progress on the run's message, once a second at most."""
+        self._live[thread_id] = text
+        self._fresh.add(thread_id)
+        self._wake.set()
+
     def draw_stale(self) -> int:
         """Draw everything that differs from the database; how many were drawn."""
         found = board.stale(self._parts.database, scopes=SCOPES)
-        return sum(self._draw(stale) for stale in found if not self._too_soon(stale))
+        drawn = sum(self._draw(stale) for stale in found if not self._too_soon(stale))
+        for thread_id in tuple(self._fresh):
+            if time.monotonic() - self._drawn_at.get(thread_id, 0.0) >= LEAST:
+                self.redraw_run(thread_id)
+        return drawn
+
+    def redraw_run(self, thread_id: str) -> None:
+        """Draw a run's message although the database has not changed: what it shows depends on the time, too."""
+        card = board.find(self._parts.database, "run", thread_id)
+        if card is not None and card.ts:
+            self._draw(Stale("run", thread_id, card.drawn, card.channel, card.ts))
 
     def _too_soon(self, stale: Stale) -> bool:
         if stale.scope != "run" or not stale.ts:
@@ -93,6 +112,7 @@ class Cards:
             self._failed(stale, type(error).__name__, 10.0 * (card.failures + 1))
             return False
         self._drawn_at[stale.subject] = time.monotonic()
+        self._fresh.discard(stale.subject)
         return True
 
     def _failed(self, stale: Stale, code: str, wait: float) -> None:
@@ -159,9 +179,16 @@ class Cards:
         if run is None:
             return None
         if stale.scope == "run":
-            return run_message(pictures.run_card(self._parts, run))
+            return run_message(self._run_card(run))
         notice = pictures.ending_notice(self._parts, run)
         return ending_message(notice) if stale.scope == "ending" else told_message(notice)
+
+    def _run_card(self, run: RunRow) -> RunCard:
+        card = pictures.run_card(self._parts, run)
+        if card.state != "running":
+            self._live.pop(run.thread_id, None)
+        live = self._live.get(run.thread_id, "")
+        return replace(card, note=live) if live else card
 
     def remind(self, approval_id: str, stage: int) -> None:
         """Nudge whoever may decide about an open card; one that was settled meanwhile is silent. Raises `Refused`."""

@@ -199,8 +199,28 @@ def _reminder(desk: Desk, _delivery: str, payload: Payload) -> bool:
     return True
 
 
+# ---- what sweeps find ------------------------------------------------------------------------------------------------
+
+
+def tell_stuck(desk: Desk) -> None:
+    """Tell whoever asked for a run that no process here can go on with it, once for each such run."""
+    for run in runs.stuck(desk.parts.database, desk.parts.runner.known):
+        take_in(desk, "stuck", f"stuck:{run.thread_id}:{run.fingerprint}", {"thread_id": run.thread_id})
+
+
+def _stuck(desk: Desk, _delivery: str, payload: Payload) -> bool:
+    run = runs.find(desk.parts.database, str(payload["thread_id"]))
+    if run is None or run.ending:
+        return True
+    why = runs.unknown_version(run.flow, run.version, run.fingerprint, run.thread_id)
+    desk.slack.whisper(f"Your run is stuck and nothing is lost: {why}", user=run.who)
+    desk.cards.redraw_run(run.thread_id)
+    return True
+
+
 _HANDLERS: Mapping[str, Callable[[Desk, str, Payload], bool]] = {
     "command": _command,
     "click": _click,
     "reminder": _reminder,
+    "stuck": _stuck,
 }

@@ -142,7 +142,7 @@ def run_card(parts: Parts, run: RunRow) -> RunCard:
         state=state,  # type: ignore[arg-type]
         steps=_marks(parts, run, state),
         spent=spent_of(parts, run),
-        note=run.error,
+        note=run.error if state != "stuck" else str(runs.unknown_version(run.flow, run.version, run.fingerprint, "")),
         until=run.due_at if state == "sleeping" else None,
     )
 

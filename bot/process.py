@@ -17,9 +17,12 @@ import yaml
 
 @contextmanager
 def stop_on_signal() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or SIGTERM sets; the handlers before are put back."""
+    """An event that Ctrl-C, SIGTERM or a closed terminal sets; the handlers before are put back."""
     stop = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    # `nohup` ignores SIGHUP for good reason, and Windows has none.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     before = [signal.signal(number, lambda *_: stop.set()) for number in numbers]
     try:
         yield stop

@@ -17,7 +17,7 @@ from waitress.server import create_server
 
 from bot.app import build, slack_client
 from bot.cards import Cards
-from bot.deliveries import deal_with, drain
+from bot.deliveries import deal_with, drain, tell_stuck
 from bot.desk import Desk
 from bot.listeners import build_bolt
 from bot.parts import Parts
@@ -25,6 +25,7 @@ from bot.reminders import Sweeper
 from bot.settings import Settings, SettingsError
 from bot.slack import Slack
 from bot.web import Wsgi, application
+from graphs.engine.events import Chunk, Event
 from storage import switches
 from storage.deadlines import Reminder
 
@@ -48,19 +49,25 @@ class Bot:
             raise SettingsError("The bot needs SLACK_BOT_TOKEN; `signoff sandbox` needs nothing.")
         self.settings = settings
         self._nudges: list[Callable[[str], None]] = []
-        self.parts = parts or build(settings, client=found, clock=clock, after=self._after)
+        self.parts = parts or build(settings, client=found, clock=clock, after=self._after, emit=self._emit)
         self.slack = Slack(found)
         self.cards = Cards(self.parts, self.slack)
         self._nudges.append(self.cards.nudge)
         self.desk = Desk(self.parts, self.slack, self.cards)
         secret = settings.slack_signing_secret
         self.bolt: App = build_bolt(self.desk, found, secret.get_secret_value() if secret else "")
-        self.sweeper = Sweeper(self.parts, self._remind, (partial(drain, self.desk), self.cards.nudge))
+        self.sweeper = Sweeper(
+            self.parts, self._remind, (partial(drain, self.desk), partial(tell_stuck, self.desk), self.cards.nudge)
+        )
         self._socket: SocketModeHandler | None = None
 
     def _after(self, thread_id: str) -> None:
         for nudge in self._nudges:
             nudge(thread_id)
+
+    def _emit(self, event: Event) -> None:
+        if isinstance(event, Chunk) and isinstance(event.data, str):
+            self.cards.show_live(event.thread_id.partition("/")[0], event.data)
 
     def _remind(self, reminder: Reminder) -> None:
         payload = {"approval": reminder.approval_id, "stage": reminder.stage}
@@ -75,6 +82,8 @@ class Bot:
             assert self.settings.slack_app_token is not None
             self._socket = SocketModeHandler(self.bolt, self.settings.slack_app_token.get_secret_value())
             self._socket.connect()  # type: ignore[no-untyped-call]
+        if self.settings.model == "simulated" and self.settings.anthropic_api_key is not None:
+            log.warning("ANTHROPIC_API_KEY is set but the model is simulated: SIGNOFF_MODEL=claude uses it")
         log.info("ready", slack=self.settings.slack, model=self.parts.deps.model.provider)
 
     def stop(self) -> None:

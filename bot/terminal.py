@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bot.parts import Parts
 from bot.pictures import request_of, run_log, spent_of
+from graphs.engine.events import Chunk, EffectSettled, Event, StepCommitted
 from storage import approvals, ledger, runs
 from storage.tables import ApprovalRow, RunRow
 
@@ -30,6 +31,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)
+
+
+def show_event(event: Event) -> None:
+    """What a run does, line by line, on standard error."""
+    if isinstance(event, StepCommitted) and event.nodes:
+        err.print(f"  ✓ {', '.join(event.nodes)}", style="dim", markup=False)
+    elif isinstance(event, Chunk):
+        err.print(f"  {event.data}", style="dim", markup=False)
+    elif isinstance(event, EffectSettled):
+        err.print(f"  {event.kind} to {event.to}: {event.status}", style="dim", markup=False)
 
 
 def status_of(parts: Parts, run: RunRow) -> str:

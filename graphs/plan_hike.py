@@ -104,6 +104,7 @@ def worker(state: Hike, runtime: Runtime[Deps]) -> Update:
     """The model's next turn: tool calls, or a plan."""
     if state.turns >= MAX_TURNS:
         return {"stopped": f"The planner looked things up {MAX_TURNS} times without settling on a plan."}
+    runtime.stream(f"Planning, round {state.rounds + 1} of {state.max_rounds}")
     request = ModelRequest(
         model=models_of(runtime).worker,
         system=WORKER,

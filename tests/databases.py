@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -118,7 +118,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def start(directory: Path) -> Server:
+def start(directory: Path, given: Mapping[str, str] = SETTINGS) -> Server:
     programs, data, user = install(directory), directory / "data", as_user()
     data.mkdir(mode=0o700)
     if user:
@@ -128,7 +128,7 @@ def start(directory: Path) -> Server:
     common: dict[str, Any] = {"cwd": directory, "env": environment, **user}
     initdb = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
     subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, **common)
-    settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+    settings = [part for name, value in given.items() for part in ("-c", f"{name}={value}")]
     command = [programs / "postgres", "-D", data, "-k", directory, *settings]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=end_with_parent, **common)  # noqa: PLW1509
     assert process.stderr is not None

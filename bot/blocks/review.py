@@ -190,8 +190,8 @@ def standing(card: ReviewCard) -> Mrkdwn:
     if card.is_open:
         parts.append(fill("{who} may decide", who=cut_unless_ours(card.may_decide)))
         parts += [fill("until {at}", at=moment(card.expires_at))] if card.expires_at else []
-        holds_longer = card.review.valid_until and card.review.valid_until != card.expires_at
-        parts += [fill("holds until {at}", at=moment(card.review.valid_until))] if holds_longer else []
+        holds = card.review.valid_until
+        parts += [fill("holds until {at}", at=moment(holds))] if holds and holds != card.expires_at else []
         parts += [Mrkdwn("⚠️ *high risk*")] if card.review.risk == "high" else []
     return joined(parts, " · ")
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from wsgiref.types import StartResponse
+from wsgiref.types import WSGIEnvironment as Environ
 
 from waitress.server import create_server
 from waitress.wasyncore import close_all
@@ -21,7 +23,7 @@ from bot.sandbox.permits import Permits
 from bot.sandbox.records import Timing
 from bot.sandbox.site import Site
 from bot.sandbox.socket_mode import SocketMode
-from bot.sandbox.web_api import APP_TOKEN, BOT_TOKEN, Environ, StartResponse, WebApi, WsgiApp
+from bot.sandbox.web_api import APP_TOKEN, BOT_TOKEN, WebApi, WsgiApp
 from bot.sandbox.workspace import Workspace
 
 __all__ = ["APP_TOKEN", "BOT_TOKEN", "SIGNING_SECRET", "StandIn"]

@@ -43,7 +43,7 @@ class Supervisor:
                 self._child = subprocess.Popen(
                     self._command,
                     env=self._environment,
-                    stdin=subprocess.DEVNULL,
+                    stdin=subprocess.PIPE,  # closed when this process ends in any way, which the child notices
                     stdout=log,
                     stderr=log,
                     start_new_session=True,  # otherwise Ctrl-C would reach it before we stop it in order
@@ -74,4 +74,6 @@ class Supervisor:
 
     def _watch(self, child: subprocess.Popen[bytes]) -> None:
         child.wait()
+        if child.stdin is not None:
+            child.stdin.close()
         self._changed()

@@ -7,6 +7,8 @@ import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from wsgiref.types import StartResponse
+from wsgiref.types import WSGIEnvironment as Environ
 
 from bot.sandbox import answers, chat, conversations, directory, views
 from bot.sandbox.faults import Faults
@@ -19,8 +21,6 @@ BOT_TOKEN = "xoxb-sandbox"
 APP_TOKEN = "xapp-sandbox"
 RESPONSE_URL = "response_url"
 
-Environ: TypeAlias = dict[str, Any]
-StartResponse: TypeAlias = Callable[[str, list[tuple[str, str]]], object]
 WsgiApp: TypeAlias = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 

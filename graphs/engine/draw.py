@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 
 from graphs.engine.shape import END, START, Edge
 
-_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _-.,?")
+# Neither dot nor dash: Mermaid takes "1. x" and "- x" for lists and draws an error instead.
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _,?")
 
 
 def draw_mermaid(
@@ -23,7 +24,8 @@ def draw_mermaid(
         lines.append(f'    {ids[name]}{left}"{_label(name)}"{right}')
     lines.append('    E0(["end"])')
     for edge in edges:
-        arrow = f'-. "{_label(edge.label)}" .->' if edge.conditional and edge.label.strip() else "-->"
+        label = "end" if edge.label == END else edge.label
+        arrow = f'-. "{_label(label)}" .->' if edge.conditional and label.strip() else "-->"
         lines.append(f"    {ids[edge.source]} {arrow} {ids[edge.target]}")
     lines.append("    classDef here stroke-width:4px")
     lines += [f"    class {ids[name]} here" for name in highlight if name in ids]

@@ -23,6 +23,7 @@ Update = dict[str, Any]
 
 def evaluate(state: Hike, runtime: Runtime[Deps]) -> Update:
     """Judge the plan: code first, and only what code lets pass goes to the evaluator, who cannot overrule it."""
+    runtime.stream("Checking the plan")
     plan, problem = read_plan(state.prose)
     objections = [problem] if plan is None else _objections(state, plan, runtime.now())
     update: Update = {"plan": plan, "objections": objections, "verdict": None, "rounds": 1}
@@ -72,6 +73,7 @@ def asks_requester(state: Hike, verdict: Verdict) -> bool:
 
 def write_text(state: Hike, runtime: Runtime[Deps]) -> Update:
     """The text for the group: the writer's, if code finds nothing wrong with it, otherwise one made from the plan."""
+    runtime.stream("Writing the text")
     plan = settled(state)
     trailhead, _ = place_of(state, plan)
     messages = [told(writer_turn(presented(state, plan), state.remembered, state.limits))]

@@ -53,6 +53,7 @@ def tools_for(state: Hike, runtime: Runtime[Deps], found: dict[str, Forecast]) -
 
 def _look_up(runtime: Runtime[Deps], trailhead: Trailhead, day: date) -> Forecast:
     def call() -> Forecast:
+        runtime.stream(f"Looking up the weather at {trailhead.name}")
         try:
             return runtime.deps.trails.forecast(trailhead.id, day)
         except LookupError as error:

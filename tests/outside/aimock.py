@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import TracebackType
 from typing import Any
 
 import httpx2
@@ -16,6 +17,12 @@ class Aimock:
     def __init__(self, url: str) -> None:
         self.url = url
         self._control = httpx2.Client(base_url=f"{url}/__aimock", timeout=10.0, trust_env=False)
+
+    def __enter__(self) -> Aimock:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._control.close()
 
     def reset(self) -> None:
         """Forget what to say and what was asked."""

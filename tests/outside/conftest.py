@@ -38,11 +38,11 @@ def aimock_server(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 
 
 @pytest.fixture
-def aimock(aimock_server: str) -> Aimock:
+def aimock(aimock_server: str) -> Iterator[Aimock]:
     """aimock with nothing to say yet."""
-    aimock = Aimock(aimock_server)
-    aimock.reset()
-    return aimock
+    with Aimock(aimock_server) as aimock:
+        aimock.reset()
+        yield aimock
 
 
 @pytest.fixture(scope="session")

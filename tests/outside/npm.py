@@ -14,7 +14,8 @@ CACHE = HERE.parent.parent / ".venv" / "outside"
 FILES = ("package.json", "package-lock.json", ".npmrc")
 # How npm says that it could not get something; everything else it says, a wrong hash above all, is a failure.
 OUT_OF_REACH = (
-    "ECONNREFUSED", "ECONNRESET", "EAI_AGAIN", "ENETUNREACH", "ENOTFOUND", "ETIMEDOUT", "E403", "E404", "E503", "EHOSTUNREACH",
+    "E403", "E404", "E503", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND",
+    "ETIMEDOUT",
 )  # fmt: skip
 
 

@@ -25,7 +25,6 @@ WORKER, EVALUATOR, WRITER = "You plan hikes", "You judge", "You write the text m
 FORECAST = {"trailhead": "fern-hollow", "date": "2026-12-05"}
 PLAN = 'It is near and dry.\nPLAN {"trailhead": "fern-hollow", "start": "08:00", "bring": "water, layers"}'
 GOOD = json.dumps({"done": True, "needs_user": "", "feedback": ""})
-ROOM = 4096
 
 
 def stage_of(base_url: str) -> Stage:
@@ -87,16 +86,18 @@ def test_a_broken_tool_call_is_answered_with_an_error_and_the_plan_goes_on(llmoc
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 def test_a_busy_model_puts_the_run_to_sleep_and_no_finished_call_is_made_again(llmock: LLMock, status: int) -> None:
-    llmock.call_tool("list_trailheads").call_tool("forecast", FORECAST).reply(PLAN)
+    script(llmock)
     stage = stage_of(llmock.base_url("anthropic"))
     shown = stage.plan()
-    assert shown.status == "waiting"
     llmock.reset().fail(status, retry_after=40).reply(PLAN).reply(GOOD).reply(GOOD_TEXT)
-    asleep = stage.decide(shown, "changes", reason="a little later, please")
+    asleep = stage.decide(shown, "changes", reason="something nearer, please")
     assert asleep.status == "sleeping"
     assert asleep.wake_at is not None
     assert (datetime.fromtimestamp(asleep.wake_at / 1_000_000, UTC) - stage.time).total_seconds() == 40
     assert len(llmock.requests) == 1
+    stage.later(seconds=41)
+    assert stage.runner.advance(asleep.thread_id).status == "waiting"
+    assert [record.status for record in llmock.requests] == [status, 200, 200, 200]
 
 
 def test_an_outage_is_waited_for_and_not_hammered(llmock: LLMock) -> None:
@@ -174,7 +175,7 @@ def test_a_refusal_ends_the_run_at_once_with_nothing_sent(aimock: Aimock) -> Non
 
 def test_an_evaluator_that_refuses_ends_the_run(aimock: Aimock) -> None:
     looks_up(aimock, says(PLAN))
-    aimock.plays(EVALUATOR, says("", "refusal"))
+    aimock.plays(EVALUATOR, says("No.", "refusal"))
     assert "The evaluator refused" in told_end(stage_of(aimock.url).plan())
     assert len(aimock.asked(EVALUATOR)) == 1
 
@@ -194,7 +195,7 @@ def test_a_paused_turn_is_sent_back_as_it_is_and_goes_on(aimock: Aimock) -> None
     aimock.plays(EVALUATOR, says(GOOD))
     aimock.plays(WRITER, says(GOOD_TEXT))
     assert hike(stage_of(aimock.url).plan()).draft == GOOD_TEXT
-    last = aimock.asked(WRITER[:0] + WORKER)[-1]["messages"][-1]
+    last = aimock.asked(WORKER)[-1]["messages"][-1]
     assert (last["role"], last["content"]) == ("assistant", "Let me think about the drive.")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphs.engine.errors import ClaimLost
-from storage import audit
+from storage import audit, roots
 from storage.endings import end_tree
 from tests.storage.scene import POST, SMS, Scene
 
@@ -24,6 +24,7 @@ def test_an_end_is_the_end_of_the_whole_tree(scene: Scene, how: str) -> None:
     scene.decide("approve")
     claim = scene.hold_claim()
     pending = scene.commit(claim, SMS, POST)[0]
+    scene.within("hike-1", lambda tx: roots.lower_due(tx, "hike-1"))
     assert end(scene, how)
     root, lower = scene.record(), scene.record("child-1")
     assert (root.ending, root.error, root.claim, root.lease_until, root.due_at) == (how, "because", None, None, None)

@@ -105,7 +105,7 @@ class Protocol(RuleBasedStateMachine):
 
     @initialize(
         reviews=st.sampled_from([(("sms", "post"),), (("post",),), (("sms",), ("post",))]),
-        quorum=st.sampled_from([1, 1, 2]),
+        quorum=st.sampled_from([1, 2]),
         undo=st.booleans(),
         expires=st.booleans(),
         graph=st.sampled_from(["right", "right", "right", "double", "stale", "early"]),

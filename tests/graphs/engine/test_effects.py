@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -71,9 +72,8 @@ def test_effects_settle_one_by_one_and_one_checkpoint_holds_all_receipts(bench: 
     ] == "ping was failed"
 
 
-def test_an_unknown_outcome_waits_until_somebody_knows(bench: Bench) -> None:
-    if not hasattr(bench.store, "set_effect"):
-        pytest.skip("in the database people are asked, which the ledger's tests do")
+def test_an_unknown_outcome_waits_until_somebody_knows(new_bench: Callable[[], Bench]) -> None:
+    bench = new_bench()
     bench.outbox.says["x"] = "unknown"
     calls = Calls()
     runner = bench.runner()
@@ -190,9 +190,8 @@ def test_effects_inside_subgraphs_are_the_roots_and_settle_inside(bench: Bench) 
     assert [(row.root, row.status) for row in rows] == [("t", "sent")] * 2
 
 
-def test_an_unsettled_effect_in_one_child_holds_only_that_child(bench: Bench) -> None:
-    if not hasattr(bench.store, "set_effect"):
-        pytest.skip("in the database people are asked, which the ledger's tests do")
+def test_an_unsettled_effect_in_one_child_holds_only_that_child(new_bench: Callable[[], Bench]) -> None:
+    bench = new_bench()
     bench.outbox.says["x"] = "unknown"
     calls = Calls()
     one = line(("a", sends("a", Ping(to="x", content="1", into="receipts"))), ("b", logs("b", calls)), name="one")

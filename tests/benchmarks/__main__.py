@@ -1,0 +1,43 @@
+"""`python -m tests.benchmarks`: measure everything, or one workload."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tests.benchmarks import bot, engine, report
+from tests.benchmarks.figures import Figure
+from tests.benchmarks.places import Places, places
+
+WORKLOADS: Mapping[str, Callable[[Places, bool], Iterator[Figure]]] = {**engine.WORKLOADS, **bot.WORKLOADS}
+
+
+def measure(
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help=f"Out of {', '.join(WORKLOADS)}.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer repetitions, rougher figures.")] = False,
+) -> None:
+    """Measure the engine beside LangGraph and the bare database, and the bot as a process of its own."""
+    if unknown := set(only or ()) - WORKLOADS.keys():
+        raise typer.BadParameter(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)}")
+    before, figures = os.getloadavg()[0], list[Figure]()
+    progress = Console(stderr=True)
+    with places() as found, progress.status("Measuring") as status:
+        for name, workload in WORKLOADS.items():
+            if not only or name in only:
+                status.update(f"Measuring: {name}")
+                figures += workload(found, quick)
+    about = report.machine(before)
+    if as_json:
+        typer.echo(json.dumps(report.as_json(figures, about), indent=2))
+    else:
+        report.show(Console(), figures, about)
+
+
+if __name__ == "__main__":
+    typer.run(measure)

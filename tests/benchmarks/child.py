@@ -1,0 +1,68 @@
+"""A process of its own: takes up a run after everything is imported, or imports; prints milliseconds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import Any
+
+
+def ask_child(*given: Any) -> float:
+    """Run this module with arguments and read the milliseconds it printed."""
+    command = [sys.executable, "-m", "tests.benchmarks.child", json.dumps(given)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return float(done.stdout)
+
+
+def _resume_ours(url: str, thread_id: str, interrupt_id: str, messages: int) -> float:
+    from tests.benchmarks import ours
+
+    began = time.perf_counter()
+    ours.answer(url, thread_id, interrupt_id, messages)
+    return time.perf_counter() - began
+
+
+def _resume_theirs(where: str, messages: int) -> float:
+    from tests.benchmarks import peers
+
+    began = time.perf_counter()
+    peers.answer(where, messages)
+    return time.perf_counter() - began
+
+
+def _import_engine() -> float:
+    """What the engine adds to pydantic, where a model has been defined, which loads the rest of that."""
+    from pydantic import BaseModel, JsonValue, TypeAdapter
+
+    class Model(BaseModel):
+        value: JsonValue = None
+
+    Model(value=1)
+    TypeAdapter(list[int])
+    began = time.perf_counter()
+    import graphs.engine  # noqa: F401
+
+    return time.perf_counter() - began
+
+
+def _import_langgraph() -> float:
+    import pydantic  # noqa: F401
+
+    began = time.perf_counter()
+    import langgraph.graph  # noqa: F401
+
+    return time.perf_counter() - began
+
+
+_JOBS = {
+    "resume-ours": _resume_ours,
+    "resume-theirs": _resume_theirs,
+    "import-engine": _import_engine,
+    "import-langgraph": _import_langgraph,
+}
+
+if __name__ == "__main__":
+    job, *arguments = json.loads(sys.argv[1])
+    sys.stdout.write(str(_JOBS[job](*arguments) * 1000))

@@ -1,0 +1,1 @@
+"""Ours beside other people's tools."""
