@@ -102,10 +102,10 @@ def start(
     """Start a run, as its slash command does."""
     with _parts(database) as parts:
         found = parts.catalog.by_command(flow)
-        parts.people.profile(who)
         wish = Start(
             form=form_of(found, text),
             who=who,
+            team=parts.people.profile(who).team,
             channel=channel or parts.settings.hikes_channel,
             pause_before=tuple(pause_before or ()),
         )

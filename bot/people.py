@@ -15,6 +15,7 @@ from graphs.ports import PortError
 from storage.refusals import Actor
 
 T = TypeVar("T")
+TEAM = "T0SIGNOFF"  # the sandbox's workspace, also for work on its database from the command line
 REMEMBER = 60.0  # seconds; whoever has left meanwhile may be asked for so long
 _NOBODY = {"user_not_found", "user_not_visible", "users_not_found"}
 _HIDDEN = {"channel_not_found", "not_in_channel"}
@@ -84,7 +85,7 @@ class SandboxPeople:
     _NAMES = ("U0ANA0001", "Ana"), ("U0BEN0002", "Ben"), ("U0CLEO003", "Cleo")
 
     def __init__(self) -> None:
-        self._profiles = {id_: Profile(id_, name, time_zone="America/Los_Angeles") for id_, name in self._NAMES}
+        self._profiles = {id_: Profile(id_, name, TEAM, time_zone="America/Los_Angeles") for id_, name in self._NAMES}
         self.me = ""
 
     def profile(self, user: str) -> Profile:

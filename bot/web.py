@@ -6,10 +6,12 @@ import hmac
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import parse_qsl
 
 from slack_bolt import App
 from slack_bolt.adapter.wsgi import SlackRequestHandler
 
+from bot.callbacks import is_from_twilio, text_exists
 from bot.machines import NotForMachines, answer_interrupt
 from bot.parts import Parts
 from graphs.engine.errors import EngineError
@@ -27,16 +29,17 @@ class Denied(Exception):
 
 
 def application(parts: Parts, bolt: App, health: Callable[[], dict[str, Any]]) -> Wsgi:
-    """`/slack/events` for Slack, `/healthz` (503 with what is wrong), `POST /answer` with a bearer token."""
+    """`/slack/events` for Slack, `/healthz` (503 with what is wrong), `POST /answer` with a bearer token, `/twilio` for its callbacks."""
     slack = SlackRequestHandler(bolt, path="/slack/events")
+    answers = {"/answer": _answer, "/twilio": _twilio}
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get("PATH_INFO")
         if path == "/healthz":
             found = health()
             return _json(start_response, "200 OK" if found["ok"] else "503 Service Unavailable", found)
-        if path == "/answer":
-            return _answer(parts, environ, start_response)
+        if path in answers:
+            return answers[path](parts, environ, start_response)
         events: Iterable[bytes] = slack(environ, start_response)
         return events
 
@@ -53,6 +56,17 @@ def _answer(parts: Parts, environ: dict[str, Any], start_response: Callable[...,
     except (EngineError, NotForMachines) as error:
         return _json(start_response, "409 Conflict", {"error": str(error)})
     return _json(start_response, "202 Accepted", {"ok": True})
+
+
+def _twilio(parts: Parts, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    form = dict(
+        parse_qsl(environ["wsgi.input"].read(min(int(environ.get("CONTENT_LENGTH") or 0), LONGEST_BODY)).decode())
+    )
+    key = dict(parse_qsl(str(environ.get("QUERY_STRING", "")))).get("key", "")
+    if not is_from_twilio(parts.settings, key, form, str(environ.get("HTTP_X_TWILIO_SIGNATURE", ""))):
+        return _json(start_response, "403 Forbidden", {"error": "Not signed by Twilio for this address."})
+    known = text_exists(parts, key, form.get("MessageSid", ""), form.get("MessageStatus", ""))
+    return _json(start_response, "200 OK" if known else "404 Not Found", {"ok": known})
 
 
 def _admit(parts: Parts, environ: dict[str, Any]) -> None:

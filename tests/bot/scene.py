@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from bot.sandbox.server import APP_TOKEN, BOT_TOKEN, SIGNING_SECRET, StandIn
 from bot.serving import Bot
 from bot.settings import load_settings
 from storage import approvals, inbox, runs
-from storage.tables import ApprovalRow, DeliveryRow, RunRow
+from storage.tables import ApprovalRow, DecisionRow, DeliveryRow, RunRow
 
 ANA, BEN, CLEO = "U0ANA0001", "U0BEN0002", "U0CLEO003"
 HIKES, GENERAL, OPS = "C0HIKES01", "C0GENERAL", "C0OPS0001"
@@ -63,8 +64,9 @@ class Scene:
         self._bots: list[Bot] = []
         self.people = self.slack.people
         self.workspace = self.slack.workspace
+        self.database_url = database_url or f"sqlite:///{folder / 'signoff.db'}"
         self._given = {
-            "database_url": database_url or f"sqlite:///{folder / 'signoff.db'}",
+            "database_url": self.database_url,
             "practice_file": folder / "practice.db",
             "slack_bot_token": BOT_TOKEN,
             "slack_app_token": None if http else APP_TOKEN,
@@ -132,6 +134,15 @@ class Scene:
             return views[-1] if views and _title(views[-1]).startswith(title) and not _loads(views[-1]) else None
 
         return self.until(find, f"a window {title!r}")
+
+    def home(self, who: str, label: str = "") -> View:
+        """The person's Home tab, once it has a button with that label."""
+
+        def find() -> View | None:
+            home = self.workspace.home(who)
+            return home if home and (not label or has_button(home.blocks, label)) else None
+
+        return self.until(find, f"a Home tab with {label!r}")  # type: ignore[no-any-return]
 
     def submit(self, who: str, view: View, **values: Any) -> Delivery | None:
         """Fill in fields by name and submit."""
@@ -213,10 +224,18 @@ class Scene:
         """What the inbox holds and nobody has dealt with."""
         return list(inbox.open_ones(self.bot.parts.database))
 
+    def approvals(self) -> list[ApprovalRow]:
+        """Everything the newest run asked, in order."""
+        return list(approvals.of_root(self.bot.parts.database, self.run().thread_id))
+
     def approval(self, number: int = 0) -> ApprovalRow:
         """The newest approval in the database, or the one `number` before it."""
         run = runs.recent(self.bot.parts.database, 1)[0]
         return approvals.of_root(self.bot.parts.database, run.thread_id)[-1 - number]
+
+    def clicks(self) -> list[DecisionRow]:
+        """What was decided about the newest approval, refused clicks too, in order."""
+        return list(approvals.decisions_of(self.bot.parts.database, self.approval().id))
 
     def outbox(self, kind: str = "sms") -> list[dict[str, Any]]:
         """What really went out."""
@@ -266,6 +285,18 @@ def has_button(blocks: Iterable[Mapping[str, Any]], label: str) -> bool:
     except AssertionError:
         return False
     return True
+
+
+def with_value(message: Message, label: str, value: str) -> Message:
+    """The message with another value on one of its buttons."""
+
+    def changed(part: Any) -> Any:
+        if isinstance(part, Mapping):
+            is_it = isinstance(part.get("text"), Mapping) and part["text"].get("text") == label and "action_id" in part
+            return {**part, "value": value} if is_it else {name: changed(one) for name, one in part.items()}
+        return [changed(one) for one in part] if isinstance(part, list | tuple) else part
+
+    return replace(message, blocks=tuple(changed(message.blocks)))
 
 
 def blocks_of(view: View, name: str) -> list[str]:

@@ -29,7 +29,7 @@ def workspace(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture
 def new_hikers(workspace: Workspace, tmp_path: Path) -> Iterator[Callable[..., Hikers]]:
-    """A club with a bot and a channel of its own; afterwards the bot must have missed no scope in anything it called."""
+    """A club with a bot and a channel of its own; afterwards it must have missed no scope in anything it called."""
     made: list[Hikers] = []
 
     def make(**settings: Any) -> Hikers:
@@ -81,8 +81,7 @@ def test_a_draft_is_edited_approved_and_sent_and_emulate_has_recorded_all_of_it(
     acked = hikers.submit("ben", view, Text=TEXT)
     assert (acked.status, acked.json) == (200, {"response_action": "clear"})
 
-    ended = hikers.said("🏁 *Finished*")
-    assert "went out" in everything(ended)
+    hikers.said("The post to the channel went out")
     assert (bodies(hikers), posts(hikers)) == ([TEXT], [TEXT])
     settled = next(m for m in hikers.history() if m["ts"] == card["ts"])
     assert "Changed: Text message" in everything(settled)
@@ -113,7 +112,7 @@ def test_whoever_asked_is_told_the_end_in_a_direct_message(hikers: Hikers) -> No
 def test_whoever_asked_may_not_approve_and_emulate_has_told_them_so_privately(hikers: Hikers) -> None:
     hikers.command("ana", REQUEST)
     assert hikers.click("ana", hikers.card(), "Approve").status == 200
-    page = hikers.whispered("whoever asked for a run may not approve")
+    page = hikers.whispered("somebody else has to approve it")
     assert "ephemeral" in page
     assert bodies(hikers) == []
 
@@ -177,7 +176,7 @@ def test_a_command_and_a_click_that_arrive_again_count_once(hikers: Hikers) -> N
 
 
 def test_a_window_that_slack_does_not_let_us_open_is_told_and_the_click_acked_all_the_same(hikers: Hikers) -> None:
-    """emulate refuses the trigger at once: an exception so soon after the ack would take the ack back (404 after 3 s)."""
+    """emulate refuses the trigger at once: an exception so soon after the ack would take the ack back."""
     hikers.command("ana", REQUEST)
     card = hikers.card()
     used = hikers.workspace.trigger("ben")
@@ -196,7 +195,7 @@ def test_a_stale_button_is_refused_and_the_newer_draft_is_named(hikers: Hikers) 
     hikers.submit("ana", hikers.window("Edit draft 1"), Text=TEXT)
     hikers.said("draft 2")
     hikers.click("ben", card, "Approve")
-    hikers.whispered("draft 2 is there now")
+    hikers.whispered("newer draft")
     assert bodies(hikers) == []
     hikers.click("ben", hikers.card(), "Approve")
     hikers.said("🏁 *Finished*")
@@ -220,8 +219,3 @@ def test_a_channel_the_bot_is_not_in_is_told_how_to_invite_it(hikers: Hikers) ->
     (opened, *_) = hikers.client.answered("conversations.open")
     assert "/invite @Signoff" in everything(hikers.said("Nothing was started", channel=opened["channel"]["id"]))
     assert started(hikers) == 0
-
-
-def test_the_health_check_is_green_while_the_bot_sweeps(hikers: Hikers) -> None:
-    health = hikers.until(lambda: (found := hikers.bot.health())["ok"] and found, "a first sweep")
-    assert health["slack"] == "http"

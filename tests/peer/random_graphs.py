@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
+import pytest
+
 from graphs.engine import END, START, Graph, Runner, Runtime, Snapshot, State, StateGraph, add, append, merge
 from graphs.engine.errors import GraphError, NodeFailed
 from graphs.engine.memory import MemoryCheckpointer
 
 PAUSES = 40
 """After so many pauses nobody goes on."""
+
+
+SAME = "the same"
+UNREACHABLE = "unreachable nodes: refused; without them the same"
+NEVER_FILLED = "a join was never filled: the rest is not dropped in silence, the run fails"
+REFUSED = {
+    "can wait for ever": "a join that routing can starve: refused",
+    "dead end": "a dead end: refused",
+    "can never reach END": "a cycle without a way out: refused",
+}
 
 
 @dataclass(frozen=True)
@@ -144,10 +156,9 @@ def run_theirs(spec: Spec) -> Told:
     graph = _their_graph(spec).compile(checkpointer=InMemorySaver(), interrupt_before=list(spec.pause_before))
     config: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": spec.limit}
     told, given = Told("finished", 0), {"n": 0, "log": []}
-    steps: list[set[str]] = []
     while True:
         try:
-            _stream(graph, given, config, steps)
+            graph.invoke(given, config, durability="sync")
         except GraphRecursionError:
             told.end = "GraphRecursionError"
             break
@@ -161,19 +172,14 @@ def run_theirs(spec: Spec) -> Told:
         told.pauses.append((set(asks), set(state.next), state.values["n"]))
         given = Command(resume=dict.fromkeys(asks.values(), "ok")) if asks else None  # type: ignore[assignment]
     values = graph.get_state(config).values
-    told.n, told.log, told.supersteps = values["n"], values["log"], steps
+    told.n, told.log, told.supersteps = values["n"], values["log"], _supersteps(graph, config)
     return told
 
 
-def _stream(graph: Any, given: Any, config: Any, steps: list[set[str]]) -> None:
-    """Collect each superstep's nodes: those of one that pauses half done are told again when it is whole."""
-    for kind, part in graph.stream(given, config, stream_mode=["checkpoints", "updates"], durability="sync"):
-        if kind == "checkpoints":
-            pass
-    history = list(graph.get_state_history(config))
-    steps[:] = [
-        {task.name for task in before.tasks} for before in reversed(history) if before.next and _was_whole(before)
-    ]
+def _supersteps(graph: Any, config: Any) -> list[set[str]]:
+    """The nodes of each superstep that is whole."""
+    history = reversed(list(graph.get_state_history(config)))
+    return [{task.name for task in before.tasks} for before in history if before.next and _was_whole(before)]
 
 
 def _was_whole(before: Any) -> bool:
@@ -197,8 +203,12 @@ def _their_graph(spec: Spec) -> Any:
         graph.add_edge(list(parents), END_ if target == "END" else target)
     for name, targets in spec.cond.items():
         mapping = {place: END_ if target == "END" else target for place, target in enumerate(targets)}
-        graph.add_conditional_edges(name, lambda state, size=len(targets): state["n"] % size, mapping)
+        graph.add_conditional_edges(name, _their_router(len(targets)), mapping)
     return graph
+
+
+def _their_router(size: int) -> Any:
+    return lambda state: state["n"] % size
 
 
 def _their_node(name: str, more: int, asks: bool) -> Any:
@@ -221,15 +231,16 @@ def compare(spec: Spec, theirs: Told) -> str:
     try:
         graph = compile_ours(kept)
     except GraphError as error:
-        return _reason(str(error))
-    ours = run_ours(graph, len(theirs.supersteps) if theirs.end != "finished" else 2000, len(theirs.pauses))
+        return REFUSED[next(part for part in REFUSED if part in str(error))]
+    limit = len(theirs.supersteps) if theirs.end == "GraphRecursionError" else 2000
+    ours = run_ours(graph, limit, len(theirs.pauses))
     if "a join was never filled" in ours.end:
         assert theirs.end == "finished"
         _check(kept, ours, theirs)
-        return "a join was never filled: fails, and says so"
+        return NEVER_FILLED
     assert ours.end == {"finished": "finished", "too many pauses": "waiting"}.get(theirs.end, "halted")
     _check(kept, ours, theirs)
-    return "unreachable nodes: refused; without them the same" if lost else "the same"
+    return UNREACHABLE if lost else SAME
 
 
 def _check(spec: Spec, ours: Told, theirs: Told) -> None:
@@ -244,18 +255,5 @@ def _check(spec: Spec, ours: Told, theirs: Told) -> None:
         assert (ours.n, sorted(ours.log), len(ours.supersteps)) == (theirs.n, sorted(theirs.log), size)
 
 
-def _reason(message: str) -> str:
-    for part, reason in (
-        ("can wait for ever", "a join that routing can starve: refused"),
-        ("dead end", "a dead end: refused"),
-        ("can never reach END", "a cycle without a way out: refused"),
-    ):
-        if part in message:
-            return reason
-    raise AssertionError(message)
-
-
 def _refused(part: str) -> Any:
-    import pytest
-
     return pytest.raises(GraphError, match=part)
