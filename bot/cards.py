@@ -27,6 +27,8 @@ from storage.tables import CardRow, RunRow, to_micros
 log = structlog.get_logger(__name__)
 SCOPES: tuple[Scope, ...] = ("approval", "run", "ending", "told")
 LEAST = 1.0  # seconds between two drawings of one run's progress
+CHECK_EVERY = 600_000_000  # microseconds between two looks whether an open card still stands
+CHECKED_AT_ONCE = 100
 LOST_AFTER = timedelta(seconds=board.BUSY_FOR / 1_000_000 - 1)  # only later can an earlier process have posted it
 
 
@@ -39,6 +41,7 @@ class Cards:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._drawn_at: dict[str, float] = {}
+        self._checked_at: dict[str, int] = {}
         self._live: dict[str, str] = {}
         self._fresh: set[str] = set()
         self._thread = threading.Thread(target=self._watch, name="cards", daemon=True)
@@ -57,6 +60,23 @@ class Cards:
     def nudge(self, _thread_id: str = "") -> None:
         """Look now: something has changed."""
         self._wake.set()
+
+    def check_open(self) -> int:
+        """Have open cards posted again that somebody deleted; how many. Each is looked for when a process first sees
+        it, so that a restart heals what was lost meanwhile, and every ten minutes."""
+        database, now = self._parts.database, self._parts.database.now()
+        waiting = {asked.id: self._checked_at.get(asked.id, 0) for asked in approvals.open_for(database)}
+        due = [one for one, at in waiting.items() if now - at >= CHECK_EVERY][:CHECKED_AT_ONCE]
+        self._checked_at = waiting | dict.fromkeys(due, now)
+        lost = [one for one in due if self._is_lost(one)]
+        for one in lost:
+            log.info("card was deleted: it is posted again", approval=one)
+            board.lost(database, "approval", one)
+        return len(lost)
+
+    def _is_lost(self, approval_id: str) -> bool:
+        card = board.find(self._parts.database, "approval", approval_id)
+        return card is not None and bool(card.ts) and not self._slack.stands(Posted(card.channel, card.ts))
 
     def _watch(self) -> None:
         while not self._stopping.is_set():

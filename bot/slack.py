@@ -18,7 +18,7 @@ from bot.blocks.notes import note
 log = structlog.get_logger(__name__)
 EVENT = "signoff_card"
 UNREACHABLE = {"channel_not_found", "not_in_channel", "is_archived", "restricted_action"}
-GONE = {"message_not_found", "cant_update_message", "edit_window_closed"}
+GONE = {"message_not_found", "cant_update_message", "edit_window_closed", "is_inactive"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,19 @@ class Slack:
     def permalink(self, place: Posted) -> str:
         """The address of a message, or "" where there is none."""
         try:
-            return str(self._call("chat_getPermalink", channel=place.channel, message_ts=place.ts)["permalink"])
+            return self._permalink(place)
         except Refused:
             return ""
+
+    def stands(self, place: Posted) -> bool:
+        """Whether a message is still there; True as long as Slack does not say that it is gone."""
+        try:
+            return bool(self._permalink(place))
+        except Refused as error:
+            return error.code not in GONE
+
+    def _permalink(self, place: Posted) -> str:
+        return str(self._call("chat_getPermalink", channel=place.channel, message_ts=place.ts)["permalink"])
 
     def open_view(self, trigger_id: str, view: dict[str, Any]) -> str:
         """Open a window; its id."""

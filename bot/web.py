@@ -29,7 +29,7 @@ class Denied(Exception):
 
 
 def application(parts: Parts, bolt: App, health: Callable[[], dict[str, Any]]) -> Wsgi:
-    """`/slack/events` for Slack, `/healthz` (503 with what is wrong), `POST /answer` with a bearer token, `/twilio` for its callbacks."""
+    """`/slack/events`, `/healthz` (503 with what is wrong), `POST /answer` with a bearer token, `/twilio` callbacks."""
     slack = SlackRequestHandler(bolt, path="/slack/events")
     answers = {"/answer": _answer, "/twilio": _twilio}
 

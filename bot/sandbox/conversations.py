@@ -26,7 +26,8 @@ def open_conversation(site: Site, arguments: Arguments) -> JsonObject:
     if not ids:
         raise Refusal("users_list_not_supplied")
     if len(ids) > 1:
-        raise Refusal("missing_scope" if not site.allowed.has_scope("mpim:write") else "too_many_users")
+        site.need("mpim:write")
+        raise Refusal("too_many_users")
     person = site.workspace.person(ids[0])
     if person is None:
         raise Refusal("user_not_found")

@@ -312,3 +312,14 @@ def said_in(message: Message, words: str) -> str:
     """The text in a message that holds these words, or ""."""
     return next((text for text in texts(message.blocks) if words in text), "")
 
+
+
+def with_label(message: Message, label: str, action_id: str) -> Message:
+    """The message with another action behind one of its buttons."""
+    block, element = button(message.blocks, label)
+    swapped = {**element, "action_id": action_id}
+    blocks = [
+        {**b, "elements": [swapped if e is element else e for e in b["elements"]]} if b.get("block_id") == block else b
+        for b in message.blocks
+    ]
+    return replace(message, blocks=tuple(blocks))

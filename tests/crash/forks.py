@@ -9,19 +9,20 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal
 
 HANGS_AFTER = 300  # seconds until a child that never ends is ended, and says so by its signal
 PROGRAMS = ("victim", "engine_victim", "racers")
 
 Order = Mapping[str, Any]
-Way = Literal["together", "relay"]
-"""`relay`: the first runs until it stops itself, the others run to their ends, then the first goes on."""
+Way = Literal["together", "relay", "here"]
+"""`relay`: the first runs until it stops itself, the others run to their ends, then the first goes on. `here`: in the
+server itself, which then has everything ready that the first run of a process makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Forks:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self._lock = Lock()
+        self.warm: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
         command = [sys.executable, "-m", "tests.crash.forks", str(log)]
         self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
@@ -63,6 +65,10 @@ class Forks:
         assert answer, f"the fork server has ended; see {self._log}"
         return [Ended(each["said"], each["signal"], str(self._log), each["stopped"]) for each in json.loads(answer)]
 
+    def warm_up(self, program: str, order: Order) -> None:
+        """Run an order in the server, so that its children need not make what every process makes once."""
+        self.group(program, [order], "here")
+
     def close(self) -> None:
         """End the server."""
         self._server.communicate()
@@ -72,18 +78,22 @@ def serve(log: Path) -> None:
     """Fork children for the orders on standard input, one group a line, until it closes."""
     for name in PROGRAMS:
         importlib.import_module(f"tests.crash.{name}")
-    gc.freeze()
     answers = os.dup(1)
     with log.open("ab") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     for line in sys.stdin.buffer:
         asked = json.loads(line)
+        gc.freeze()
         os.write(answers, json.dumps(_run_group(asked)).encode() + b"\n")
 
 
 def _run_group(asked: Mapping[str, Any]) -> list[dict[str, Any]]:
     orders, program = asked["orders"], asked["program"]
+    if asked["way"] == "here":
+        said = importlib.import_module(f"tests.crash.{program}").run(orders[0], None)
+        assert threading.active_count() == 1, "a thread is left, which no child would have"
+        return [{"said": said, "signal": 0, "stopped": False}]
     if asked["way"] == "relay":
         first = Child(program, orders[0])
         first.stopped = first.wait(os.WUNTRACED)

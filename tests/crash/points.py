@@ -15,6 +15,7 @@ from sqlalchemy import event
 from bot.adapters.simulated import SimulatedApi
 from graphs.ports import Model, ModelReply, ModelRequest
 
+ENDS = ("COMMIT",)
 Blow = Callable[[Any], None]
 """What happens at a point; it is given the driver's connection, or None beside an outside call."""
 
@@ -50,12 +51,17 @@ class Points:
 def watch_drivers(points: Points) -> None:
     """Put points around every statement, COMMIT and ROLLBACK of every connection made in this process from now on."""
 
+    factory, connections = _sqlite_connection(points), _postgres_connection(points)
+
     @event.listens_for(sa.Engine, "do_connect")
     def connect(dialect: Any, _record: Any, arguments: list[Any], parameters: dict[str, Any]) -> Any:
         if dialect.name == "sqlite":
-            parameters["factory"] = _sqlite_connection(points)
+            parameters["factory"] = factory
             return None
-        return _postgres_connection(points).connect(*arguments, **parameters)
+        return connections.connect(*arguments, **parameters)
+
+    event.listen(sa.Engine, "do_connect", connect)
+    return lambda: event.remove(sa.Engine, "do_connect", connect)
 
 
 def _name(query: Any) -> str:
@@ -69,7 +75,8 @@ def _name(query: Any) -> str:
 def _around(points: Points, what: str, connection: Any, do: Callable[[], Any]) -> Any:
     points.passed(f"before {what}", connection)
     result = do()
-    points.passed(f"after {what}", connection)
+    if what in ENDS:  # after any other statement is before the next one
+        points.passed(f"after {what}", connection)
     return result
 
 

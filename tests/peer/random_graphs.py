@@ -66,16 +66,14 @@ class Told:
 
 
 def reachable(spec: Spec) -> set[str]:
-    """The nodes that something leads to."""
-    seen, todo = set(spec.entry), list(spec.entry)
-    while todo:
-        node = todo.pop()
-        after = [*spec.edges.get(node, ()), *spec.cond.get(node, ())]
-        after += [target for parents, target in spec.joins if node in parents]
-        for target in after:
-            if target != "END" and target not in seen:
-                seen.add(target)
-                todo.append(target)
+    """The nodes that something leads to; a join leads on only if all its parents can run."""
+    seen: set[str] = set()
+    more = set(spec.entry)
+    while more:
+        seen |= more
+        more = {target for node in seen for target in (*spec.edges.get(node, ()), *spec.cond.get(node, ()))}
+        more |= {target for parents, target in spec.joins if {*parents} <= seen}
+        more -= {*seen, "END"}
     return seen
 
 

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 
-from tests.peer.random_graphs import Spec, Told, compare
+from graphs.engine.errors import GraphError
+from tests.peer.random_graphs import (
+    REFUSED,
+    SAME,
+    UNREACHABLE,
+    Spec,
+    Told,
+    compare,
+    compile_ours,
+    reachable,
+    run_ours,
+)
 
 FIXTURES = Path("/work/shared/engine/peer_fixtures.json")
 
@@ -35,18 +46,21 @@ def read(fixture: dict[str, Any]) -> tuple[Spec, Told]:
 def test_every_graph_does_the_same_or_differs_on_purpose() -> None:
     """Two differences are in how they are compared, see `compare`: our routers see all writes of their superstep, not
     their own node's alone, and a pause shows what finished siblings wrote only once the step is whole."""
-    differences = Counter(compare(*read(fixture)) for fixture in fixtures())
-    assert differences == {SAME: 28, UNREACHABLE: 71, REFUSED["can wait for ever"]: 1}
+    differences = [compare(*read(fixture)) for fixture in fixtures()]
+    assert Counter(differences) == {SAME: 31, UNREACHABLE: 68, REFUSED["can wait for ever"]: 1}
 
 
-def test_our_routers_see_what_siblings_wrote() -> None:
-    """Told apart from LangGraph's, some graphs go another way; those without parallel routing do not."""
-    same = differ = 0
-    for spec, theirs in map(read, fixtures()):
-        if any(len(step) > 1 for step in theirs.supersteps) or theirs.end != "finished":
+def test_only_routers_beside_other_nodes_go_another_way() -> None:
+    """Ours see what the whole superstep wrote, LangGraph's their own node's write: one by one both are the same."""
+    differ = set()
+    for place, (spec, theirs) in enumerate(map(read, fixtures())):
+        try:
+            graph = compile_ours(spec.without(set(spec.nodes) - reachable(spec)), own_view=False)
+        except GraphError:
             continue
-        kept = spec.without(set(spec.nodes) - reachable(spec))
-        ours = run_ours(compile_ours(kept, own_view=False), 2000, len(theirs.pauses))
-        same += ours.supersteps == theirs.supersteps
-        differ += ours.supersteps != theirs.supersteps
-    assert (same > 20, differ) == (True, 0)
+        ours = run_ours(graph, 200, len(theirs.pauses))
+        size = min(len(ours.supersteps), len(theirs.supersteps))
+        if ours.supersteps[:size] != theirs.supersteps[:size]:
+            differ.add(place)
+            assert any(len(step) > 1 for step in theirs.supersteps)
+    assert 0 < len(differ) < 30
