@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bot import terminal
+from bot import moving, terminal
 from bot.app import build
 from bot.parts import Parts
 from bot.settings import load_settings
@@ -99,6 +99,20 @@ def _say(thread_id: str, json: bool) -> None:
         terminal.as_json({"thread_id": thread_id})
     else:
         terminal.out.print(f"{thread_id} goes on from there; `signoff resume {thread_id}` advances it here.")
+
+
+@time_travel.command(name="migrate-run")
+def migrate_run(
+    thread: Thread,
+    version: Annotated[int, typer.Option("--to", help="The version of the flow to move it to.")],
+    who: By,
+    database: DatabaseUrl = "",
+) -> None:
+    """Move a run to another version of its flow, whose author has supplied how the state is mapped."""
+    parts = _open(database)
+    moving.move_run(parts, thread, version, who)
+    parts.close()
+    terminal.out.print(f"{thread} goes on as version {version}.")
 
 
 @time_travel.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import JsonValue
 
+from graphs.engine.moving import Move
 from graphs.engine.values import Value
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ class Flow:
     """A graph and what people need around it.
 
     `start(form) -> input` raises `FormError`; `check(state, draft) -> {field: error}`; `outcome(state)` names the end
-    of a run that ran to END; `ending(state, how)` is what the channel is told.
+    of a run that ran to END; `ending(state, how)` is what the channel is told. `moves` maps the states of older
+    versions, by their number, so that their runs can be taken here.
     """
 
     name: str
@@ -135,6 +137,7 @@ class Flow:
     check: Callable[[Any, Mapping[str, JsonValue]], dict[str, str]] = _no_errors
     policy: Policy = field(default_factory=Policy)
     unguarded: frozenset[str] = frozenset()
+    moves: Mapping[int, Move] = field(default_factory=dict)
 
 
 class FormError(ValueError):

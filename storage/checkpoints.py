@@ -205,6 +205,10 @@ class SqlCheckpointer:
             root = rows.select_run(tx, thread_id).root
         self.database.write(root, lambda tx: trees.edit(tx, root, row))
 
+    def move(self, thread_id: str, version: int, fingerprint: str, row: Row) -> None:
+        """Take a root run to another version of its flow; raises `NotNow` or `RunEnded` as `edit` does."""
+        self.database.write(thread_id, lambda tx: trees.move(tx, thread_id, version, fingerprint, row))
+
     def delete(self, thread_id: str) -> None:
         """See `Checkpointer.delete`."""
         self.database.write(thread_id, lambda tx: trees.delete(tx, thread_id))

@@ -72,6 +72,11 @@ _TAKE_BACK = prepare(
         ),
     )
 )
+_MOVE = prepare(
+    sa.update(rows.runs)
+    .where(rows.runs.c.thread_id == sa.bindparam("thread"))
+    .values(version=sa.bindparam("to_version"), fingerprint=sa.bindparam("structure"))
+)
 _UNSETTLED = prepare(
     sa.select(_effects.c.n).where(_effects.c.root == _root, _effects.c.status.in_(("sending", "unknown"))).limit(1)
 )
@@ -130,6 +135,13 @@ def edit(tx: Transaction, root: str, row: Row) -> None:
     tx.run(_TAKE_BACK, root_id=root, moment=tx.now)
     rows.insert_checkpoint(tx, row)
     audit.append(tx, root, "edited", {"run": row.thread_id, "step": row.step, "by": row.author}, content=row.body)
+
+
+def move(tx: Transaction, root: str, version: int, fingerprint: str, row: Row) -> None:
+    """A run goes on as another version of its flow, from the checkpoint given; whoever wakes next can claim it."""
+    edit(tx, root, row)
+    tx.run(_MOVE, thread=root, to_version=version, structure=fingerprint)
+    audit.append(tx, root, "moved", {"version": version, "by": row.author})
 
 
 def delete(tx: Transaction, root: str) -> None:

@@ -39,7 +39,7 @@ class StandIn:
     `path` keeps the workspace over a restart, `port` 0 takes a free one. The app connects with
     `WebClient(BOT_TOKEN, base_url=stand_in.api_url)` and `APP_TOKEN`, or is called with
     `stand_in.use(HttpTransport(url, SIGNING_SECRET))`. `manifest` restricts it to the scopes, commands and events it
-    asked for; without one everything is allowed.
+    asked for; without one everything is allowed. Raises `OSError` where the port cannot be served.
     """
 
     def __init__(
@@ -63,7 +63,11 @@ class StandIn:
         self.people = People(self.workspace, self.courier, self.permits, self.allowed, lambda: self.url)
         self._mounts: dict[str, WsgiApp] = {"/healthz": _healthz}
         self._serve_api()
-        self._http = _Http(self._route, port)
+        try:
+            self._http = _Http(self._route, port)
+        except OSError:
+            self._close_inside()
+            raise
 
     @property
     def url(self) -> str:
@@ -89,13 +93,16 @@ class StandIn:
 
     def close(self) -> None:
         """Stop everything and wait for it; may be called twice."""
+        self._close_inside()
+        self._http.close()
+
+    def _close_inside(self) -> None:
         self.faults.close()
         self.courier.close()
         if self.courier.transport is not None:
             self.courier.transport.close()
         self.sockets.close()
         self.workspace.close()
-        self._http.close()
 
     def __enter__(self) -> StandIn:
         return self

@@ -188,18 +188,24 @@ def replay(state: type[State], rows: Sequence[Row]) -> Head:
         raise StoreFailed(
             "A run's checkpoints start without a snapshot: the database was changed by hand or is damaged."
         )
-    raw: dict[str, Any] = {}
     try:
-        for row in rows:
-            body = load(row.body)
-            raw.update(body.get("set", {}))
-            for name, tail in body.get("add", {}).items():
-                raw.setdefault(name, []).extend(tail)
+        raw = raw_values(rows)
         head, after = rows[-1], Next.from_text(rows[-1].next)
     except (ValueError, TypeError, AttributeError) as error:
         raise StoreFailed(f"A checkpoint of {rows[0].thread_id} cannot be read: {error}") from error
     deltas = sum(len(row.body) for row in rows[1:])
     return Head(head.step, _revive(state, raw), after, len(rows[0].body), deltas)
+
+
+def raw_values(rows: Sequence[Row]) -> dict[str, Any]:
+    """The state after the last of `rows` as JSON, whatever its types; raises `ValueError` for what is no JSON."""
+    raw: dict[str, Any] = {}
+    for row in rows:
+        body = load(row.body)
+        raw.update(body.get("set", {}))
+        for name, tail in body.get("add", {}).items():
+            raw.setdefault(name, []).extend(tail)
+    return raw
 
 
 def _revive(state: type[State], raw: Mapping[str, Any]) -> dict[str, Any]:

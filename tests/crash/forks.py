@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-HANGS_AFTER = 300  # seconds until a child that never ends is ended, and says so by its signal
+from tests.crash.stage import HANGS_AFTER
+
 PROGRAMS = ("victim", "engine_victim", "racers")
 
 Order = Mapping[str, Any]
@@ -34,10 +35,9 @@ class Ended:
     log: str
     stopped: bool = False
 
-    @property
-    def killed(self) -> bool:
+    def killed(self, by: signal.Signals = signal.SIGKILL) -> bool:
         """Whether it came to the violent end that was planned for it."""
-        return self.signal in (signal.SIGKILL, signal.SIGALRM)
+        return self.signal == by
 
 
 class Forks:
@@ -45,7 +45,7 @@ class Forks:
 
     def __init__(self, log: Path) -> None:
         self._log = log
-        self.warm: set[tuple[str, str]] = set()
+        self.warm: set[str] = set()
         self._lock = threading.Lock()
         command = [sys.executable, "-m", "tests.crash.forks", str(log)]
         self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

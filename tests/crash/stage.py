@@ -20,6 +20,7 @@ from storage.leases import LEASE
 from storage.ledger import LOOK_AFTER, SEND_WITHIN
 from tests.crash.points import Blow
 
+HANGS_AFTER = 300  # seconds until a process that never ends is ended, and says so by its signal
 START = int(datetime(2027, 1, 13, 10, tzinfo=UTC).timestamp()) * 1_000_000
 LATER = LEASE + SEND_WITHIN + LOOK_AFTER + 2_000_000  # microseconds until a dead process counts for nothing any more
 VOLATILE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d[^\"]*|(SM|PO)[0-9a-f]{32}|[0-9a-f]{32}")
@@ -75,6 +76,14 @@ def kill(_connection: Any) -> None:
 def freeze(_connection: Any) -> None:
     """The process stands still until somebody wakes it."""
     os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def vanish_after(seconds: float | None) -> None:
+    """The process is gone when this time has passed, wherever it is by then; None: it stays."""
+    if seconds is not None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+    elif signal.getitimer(signal.ITIMER_REAL)[0]:
+        signal.setitimer(signal.ITIMER_REAL, HANGS_AFTER)
 
 
 class Trouble:

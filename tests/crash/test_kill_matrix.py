@@ -82,7 +82,7 @@ def test_killed_at_every_point_the_run_ends_as_if_nothing_had_happened(
     plans: Plans, forks: Forks, second_forks: Forks, blind: bool, record_property: Any
 ) -> None:
     calm = plans.undisturbed(forks, "victim", blind=blind)
-    plans.warm_up(second_forks, "victim", blind=blind)
+    plans.warm_up(second_forks)
     points = range(1, len(calm["labels"]) + 1)
     if blind:  # all that differs is between the step that asks for the effects and its receipts
         points = range(points[-1] * 3 // 5, points[-1] + 1)
@@ -97,7 +97,7 @@ def test_killed_two_to_four_times_anywhere_the_run_ends_as_if_nothing_had_happen
     plans: Plans, forks: Forks, second_forks: Forks, record_property: Any
 ) -> None:
     calm = {blind: plans.undisturbed(forks, "victim", blind=blind) for blind in (False, True)}
-    plans.warm_up(second_forks, "victim")
+    plans.warm_up(second_forks)
     chance = random.Random(20270113)
     last = len(calm[False]["labels"])
     deaths = [(chance.random() < 0.5, [chance.randint(1, last) for _ in range(chance.randint(2, 4))]) for _ in range(150)]

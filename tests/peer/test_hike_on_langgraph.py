@@ -65,7 +65,6 @@ class Told:
 
     asked: list[JsonValue] = field(default_factory=list)
     steps: list[tuple[tuple[str, ...], Mapping[str, Any]]] = field(default_factory=list)
-    next: list[tuple[str, ...]] = field(default_factory=list)
     requests: list[JsonValue] = field(default_factory=list)
     sent: list[tuple[str, str, str]] = field(default_factory=list)
     memories: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -251,7 +250,6 @@ SCENES: Mapping[str, Scene] = {
     "a text that will not do": Scene([*happy()[:4], writes("x" * 400), writes("Go!"), writes()], [decides("approve")]),
     "a text put together": Scene([*happy()[:4], *[writes("x" * 400)] * 3], [decides("approve")]),
     "no trailheads": Scene([], club=lambda: Club(trailheads=[])),
-    "a day gone by": Scene([], form={"request": "today", "date": "2026-11-30"}, club=Club),
     "a text that did not go out": Scene(happy(), [decides("approve")], fails={"sms": "The number is blocked."}),
     "nothing that went out": Scene(happy(), [decides("approve")], fails={"sms": "Blocked.", "post": "Archived."}),
     "no channel, a pinned model": Scene(happy(), [decides("edit", EDITED)], channel="", pinned="big|small"),
