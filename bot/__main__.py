@@ -19,10 +19,11 @@ from bot.decisions import DraftRefused, Wish, decide
 from bot.dispatch import advance
 from bot.machines import answer_interrupt
 from bot.operations import operations
+from bot.options import As, AsJson, DatabaseUrl, Thread
 from bot.parts import Parts
 from bot.people import UnknownPerson
 from bot.process import has_browser, read_manifest, stop_on_signal
-from bot.settings import Settings, SettingsError, load_settings
+from bot.settings import SettingsError, load_settings
 from bot.time_travel import time_travel
 from graphs.catalog import UnknownFlow
 from graphs.engine.errors import EngineError
@@ -42,12 +43,6 @@ app.add_typer(practice, name="practice")
 app.add_typer(time_travel)
 app.add_typer(operations)
 
-DatabaseUrl = Annotated[
-    str, typer.Option("--database", envvar="SIGNOFF_DATABASE_URL", help="sqlite:///file.db or postgresql://host/name")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-As = Annotated[str, typer.Option("--as", help="Who does it: a Slack user id such as U0ANA0001.")]
-Thread = Annotated[str, typer.Argument(help="The run's thread id.")]
 STARTING = 60.0  # seconds the sandbox's bot has to connect
 POLL = 0.1  # seconds between two looks at a run that somebody else advances
 
@@ -62,21 +57,16 @@ def main() -> None:
 
 
 @contextmanager
-def _parts(database: str = "", **given: Any) -> Iterator[Parts]:
-    settings = _settings(database, **given)
-    parts = build(settings)
+def _parts(database: str = "") -> Iterator[Parts]:
+    parts = build(settings_for(database))
     try:
         yield parts
     finally:
         parts.close()
 
 
-def _settings(database: str, **given: Any) -> Settings:
-    return load_settings(**({"database_url": database} if database else {}), **given)
-
-
 def _fail(sentence: str) -> None:
-    terminal.err.print(f"signoff: {sentence}", style="red", markup=False)
+    terminal.err.print(f"signoff: {sentence}", style="red", markup=False, soft_wrap=True)
     raise typer.Exit(1)
 
 
@@ -306,7 +296,7 @@ def sandbox(
             if not town.connected(STARTING, stop):
                 return
             told = f"Signoff's sandbox: [bold]{town.url}[/]  (Ctrl-C stops it; the bot's log: {folder}/bot.log)"
-            terminal.out.print(told)
+            terminal.out.print(told, soft_wrap=True)
             if browser and has_browser():
                 webbrowser.open(town.url)
             stop.wait()
@@ -323,7 +313,7 @@ def serve(
     from bot.logs import set_up_logs
     from bot.serving import Bot, serve_http
 
-    settings = _settings(database, **({"http_port": http, "slack_app_token": None} if http is not None else {}))
+    settings = settings_for(database, **({"http_port": http, "slack_app_token": None} if http is not None else {}))
     set_up_logs(settings)
     bot = Bot(settings)
     with stop_on_signal() as stop:

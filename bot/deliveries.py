@@ -10,7 +10,7 @@ import structlog
 
 from bot.blocks import actions
 from bot.blocks.actions import Malformed, subject_of
-from bot.blocks.notes import NOT_COUNTED
+from bot.blocks.notes import GIVEN_UP, NOT_COUNTED
 from bot.blocks.phrases import named
 from bot.blocks.question import answer_of
 from bot.clicks import Click
@@ -66,9 +66,18 @@ def _deal_again(desk: Desk, row: DeliveryRow) -> None:
         log.exception("delivery failed", kind=row.kind, attempts=row.attempts)
         if row.attempts + 1 >= GIVE_UP:
             _done(desk, row.id)
+            _give_up(desk, row)
             return
         until = desk.parts.database.now() + 10_000_000 * (row.attempts + 1)
         desk.parts.database.write(f"~inbox {row.id}", lambda tx: inbox.retry_later(tx, row.id, until))
+
+
+def _give_up(desk: Desk, row: DeliveryRow) -> None:
+    """Tell whoever clicked or typed; otherwise it was for nothing without a word."""
+    if row.kind == "command":
+        whisper(desk, row.payload, GIVEN_UP)
+    elif row.kind == "click":
+        answer_click(desk, Click.from_json(row.payload), GIVEN_UP)
 
 
 def deal_with(desk: Desk, kind: str, delivery: str, payload: Payload) -> None:

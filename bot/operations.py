@@ -10,30 +10,22 @@ import yaml
 from bot import terminal
 from bot.app import build
 from bot.doctor import examine
+from bot.options import As, AsJson, DatabaseUrl, Thread, settings_for
 from bot.process import read_manifest, with_request_urls
-from bot.settings import explain, load_settings
+from bot.settings import explain
 from storage import audit, runs, schema, switches
 from storage.database import open_database
 
 operations = typer.Typer()
 audit_app = typer.Typer(help="The audit trail.", no_args_is_help=True)
 
-DatabaseUrl = Annotated[
-    str, typer.Option("--database", envvar="SIGNOFF_DATABASE_URL", help="sqlite:///file.db or postgresql://host/name")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-By = Annotated[str, typer.Option("--as", help="Who does it.")]
 MARKS = {"ok": "[green]✓[/]", "note": "[yellow]·[/]", "wrong": "[red]✗[/]"}
-
-
-def _url(database: str) -> str:
-    return database or load_settings().database_url
 
 
 @operations.command()
 def doctor(database: DatabaseUrl = "", json: AsJson = False) -> None:
     """Say what is missing and how to put it right; exit code 1 if something is wrong."""
-    settings = load_settings(**({"database_url": database} if database else {}))
+    settings = settings_for(database)
     found = examine(settings, read_manifest())
     explained = explain(settings)
     if json:
@@ -57,7 +49,7 @@ def doctor(database: DatabaseUrl = "", json: AsJson = False) -> None:
 @operations.command()
 def migrate(database: DatabaseUrl = "") -> None:
     """Bring the database up to this version."""
-    url = _url(database)
+    url = settings_for(database).database_url
     schema.migrate(url)
     open_database(url, migrate=False).close()
     terminal.out.print("The database is up to date.")
@@ -73,29 +65,27 @@ def manifest(
 
 
 @operations.command()
-def hold(who: By, reason: Annotated[str, typer.Option(help="Why.")] = "", database: DatabaseUrl = "") -> None:
+def hold(who: As, reason: Annotated[str, typer.Option(help="Why.")] = "", database: DatabaseUrl = "") -> None:
     """Stop every effect at once; runs and decisions go on."""
-    with_database = open_database(_url(database))
+    with_database = open_database(settings_for(database).database_url)
     switches.hold(with_database, who, reason)
     with_database.close()
     terminal.out.print("Nothing goes out until `signoff release`.")
 
 
 @operations.command()
-def release(who: By, database: DatabaseUrl = "") -> None:
+def release(who: As, database: DatabaseUrl = "") -> None:
     """Let effects out again."""
-    with_database = open_database(_url(database))
+    with_database = open_database(settings_for(database).database_url)
     switches.release(with_database, who)
     with_database.close()
     terminal.out.print("Effects go out again.")
 
 
 @operations.command()
-def cancel(
-    thread: Annotated[str, typer.Argument(help="The run's thread id.")], who: By, database: DatabaseUrl = ""
-) -> None:
+def cancel(thread: Thread, who: As, database: DatabaseUrl = "") -> None:
     """End a run: nothing more of it is asked or sent."""
-    with_database = open_database(_url(database))
+    with_database = open_database(settings_for(database).database_url)
     runs.cancel(with_database, thread, who)
     with_database.close()
     terminal.out.print("Cancelled.")
@@ -106,7 +96,7 @@ def verify(
     thread: Annotated[str | None, typer.Argument(help="One run only.")] = None, database: DatabaseUrl = ""
 ) -> None:
     """Check the chain of every run: exit code 1 if a row was changed, removed or cut off."""
-    with_database = open_database(_url(database))
+    with_database = open_database(settings_for(database).database_url)
     faults = audit.verify(with_database, thread)
     with_database.close()
     for fault in faults:
@@ -118,12 +108,12 @@ def verify(
 
 @audit_app.command(name="show")
 def show_audit(
-    thread: Annotated[str, typer.Argument(help="The run's thread id.")],
+    thread: Thread,
     database: DatabaseUrl = "",
     json: AsJson = False,
 ) -> None:
     """Show what happened to a run, row by row."""
-    parts = build(load_settings(**({"database_url": database} if database else {})))
+    parts = build(settings_for(database))
     found = audit.rows(parts.database, thread)
     parts.close()
     if json:

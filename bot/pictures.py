@@ -19,7 +19,7 @@ from bot.parts import Parts
 from bot.people import deciders
 from graphs.engine.values import load
 from graphs.flow import Question, Review
-from storage import approvals, ledger, runs
+from storage import approvals, audit, ledger, runs
 from storage.tables import ApprovalRow, CheckpointRow, DecisionRow, EffectLedgerRow, RunRow
 
 NAMED = 4  # more people than this are "anyone in #channel"
@@ -64,7 +64,7 @@ def _review_card(parts: Parts, asked: ApprovalRow, clicks: Sequence[DecisionRow]
         quorum=int(asked.policy.get("quorum") or 1),
         votes=tuple(Vote(click.who, click.at) for click in votes),
         changes=_changes(first, review),
-        by=_settled_by(asked, last),
+        by=_settled_by(parts, asked, last),
         at=asked.settled_at,
         reason=last.reason if last else "",
         expires_at=asked.expires_at,
@@ -72,10 +72,16 @@ def _review_card(parts: Parts, asked: ApprovalRow, clicks: Sequence[DecisionRow]
     )
 
 
-def _settled_by(asked: ApprovalRow, last: DecisionRow | None) -> str:
-    if last is not None and asked.status not in ("cancelled",):
-        return last.who
-    return asked.requester if asked.status == "cancelled" else ""
+def _settled_by(parts: Parts, asked: ApprovalRow, last: DecisionRow | None) -> str:
+    if asked.status == "cancelled":
+        return _who_cancelled(parts, asked.root)
+    return last.who if last is not None else ""
+
+
+def _who_cancelled(parts: Parts, root: str) -> str:
+    """Who ended a run, "" where nobody did: one that failed closes what is open as well."""
+    ends = [row for row in audit.rows(parts.database, root) if row.kind == "ended"]
+    return str(ends[-1].data.get("by", "")) if ends else ""
 
 
 def _changes(first: Review, now: Review) -> tuple[Change, ...]:
@@ -204,6 +210,8 @@ def _account(parts: Parts, run: RunRow) -> str:
 
 
 def _who_ended(parts: Parts, run: RunRow, asked: Sequence[ApprovalRow]) -> tuple[str, str]:
+    if run.ending == "cancelled":
+        return _who_cancelled(parts, run.thread_id), ""
     if run.ending != "declined":
         return "", ""
     clicks = [click for one in asked for click in approvals.decisions_of(parts.database, one.id)]

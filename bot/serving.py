@@ -57,7 +57,9 @@ class Bot:
         secret = settings.slack_signing_secret
         self.bolt: App = build_bolt(self.desk, found, secret.get_secret_value() if secret else "")
         self.sweeper = Sweeper(
-            self.parts, self._remind, (partial(drain, self.desk), partial(tell_stuck, self.desk), self.cards.nudge)
+            self.parts,
+            self._remind,
+            (partial(drain, self.desk), partial(tell_stuck, self.desk), self.cards.check_open, self.cards.nudge),
         )
         self._socket: SocketModeHandler | None = None
 

@@ -9,20 +9,14 @@ import typer
 
 from bot import moving, terminal
 from bot.app import build
+from bot.options import As, AsJson, DatabaseUrl, Thread, settings_for
 from bot.parts import Parts
-from bot.settings import load_settings
 from graphs.engine.errors import EffectsPending
 from storage import ledger, memories, runs
 
 time_travel = typer.Typer()
 memory_app = typer.Typer(help="What flows remember beyond their runs.", no_args_is_help=True)
 
-DatabaseUrl = Annotated[
-    str, typer.Option("--database", envvar="SIGNOFF_DATABASE_URL", help="sqlite:///file.db or postgresql://host/name")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Thread = Annotated[str, typer.Argument(help="The run's thread id.")]
-By = Annotated[str, typer.Option("--as", help="Who does it: a Slack user id.")]
 Step = Annotated[int, typer.Option(min=0, help="The step to go on from, as `signoff history` numbers it.")]
 Values = Annotated[
     list[str] | None, typer.Option("--set", help="KEY=VALUE to change in the state; VALUE is JSON or text.")
@@ -30,7 +24,7 @@ Values = Annotated[
 
 
 def _open(database: str) -> Parts:
-    return build(load_settings(**({"database_url": database} if database else {})))
+    return build(settings_for(database))
 
 
 @time_travel.command()
@@ -55,7 +49,7 @@ def history(
 
 @time_travel.command()
 def fork(
-    thread: Thread, step: Step, who: By, values: Values = None, database: DatabaseUrl = "", json: AsJson = False
+    thread: Thread, step: Step, who: As, values: Values = None, database: DatabaseUrl = "", json: AsJson = False
 ) -> None:
     """Start another run from a step of this one: earlier nodes do not run again, later questions are asked again."""
     parts = _open(database)
@@ -66,7 +60,7 @@ def fork(
 
 @time_travel.command()
 def rewind(
-    thread: Thread, step: Step, who: By, values: Values = None, database: DatabaseUrl = "", json: AsJson = False
+    thread: Thread, step: Step, who: As, values: Values = None, database: DatabaseUrl = "", json: AsJson = False
 ) -> None:
     """Cancel a run and start again from one of its steps; refused while something of it is being sent."""
     parts = _open(database)
@@ -105,7 +99,7 @@ def _say(thread_id: str, json: bool) -> None:
 def migrate_run(
     thread: Thread,
     version: Annotated[int, typer.Option("--to", help="The version of the flow to move it to.")],
-    who: By,
+    who: As,
     database: DatabaseUrl = "",
 ) -> None:
     """Move a run to another version of its flow, whose author has supplied how the state is mapped."""

@@ -61,12 +61,21 @@ def open_window(desk: Desk, click: Click) -> None:
         log.info("window not opened", action=click.name, code=error.code)
         answer_click(desk, click, CLICK_AGAIN)
         return
-    desk.slack.update_view(view_id, view_for(desk, click))
+    _fill(desk, click, view_id)
+
+
+def _fill(desk: Desk, click: Click, view_id: str) -> None:
+    try:
+        desk.slack.update_view(view_id, view_for(desk, click))
+    except Refused as error:
+        log.info("window not filled", action=click.name, code=error.code)
+        if error.code != "not_found":  # closed while it was loading
+            answer_click(desk, click, CLICK_AGAIN)
 
 
 def turn_page(desk: Desk, click: Click) -> None:
     """Show another page in the window the click came from."""
-    desk.slack.update_view(click.view_id, view_for(desk, click))
+    _fill(desk, click, click.view_id)
 
 
 def turn_home(desk: Desk, click: Click) -> None:

@@ -19,13 +19,28 @@ _root: Any = sa.bindparam("root_id")
 _first: Any = sa.bindparam("first", type_=sa.Integer)
 _last: Any = sa.bindparam("last", type_=sa.Integer)
 
+_columns = tuple(
+    checkpoints.c[name] for name in ("thread_id", "step", "source", "next", "body", "is_full", "meta", "author", "at")
+)
 _ROWS = prepare(
-    sa.select(*(checkpoints.c[name] for name in (
-        "thread_id", "step", "source", "next", "body", "is_full", "meta", "author", "at"
-    )))
+    sa.select(*_columns)
     .where(checkpoints.c.thread_id == _thread, checkpoints.c.step.between(_first, _last))
     .order_by(checkpoints.c.step)
-)  # fmt: skip
+)
+_full = checkpoints.alias("full")
+_SINCE_SNAPSHOT = prepare(
+    sa.select(*_columns)
+    .where(
+        checkpoints.c.thread_id == _thread,
+        checkpoints.c.step
+        >= sa.select(_full.c.step)
+        .where(_full.c.thread_id == _thread, _full.c.is_full)
+        .order_by(_full.c.step.desc())
+        .limit(1)
+        .scalar_subquery(),
+    )
+    .order_by(checkpoints.c.step)
+)
 _HEAD = prepare(sa.select(sa.func.max(checkpoints.c.step)).where(checkpoints.c.thread_id == _thread))
 _SNAPSHOT = prepare(
     sa.select(checkpoints.c.step)
@@ -69,27 +84,33 @@ _ASKED = prepare(
     .where(_approvals.c.root == _root, _approvals.c.kind != "effect", _approvals.c.status == "pending")
     .order_by(_approvals.c.created_at, _approvals.c.thread_id, _approvals.c.step, _approvals.c.task, _approvals.c.place)
 )  # fmt: skip
-_TAKEN = prepare(
-    sa.select(sa.func.count())
-    .select_from(checkpoints.join(runs, checkpoints.c.thread_id == runs.c.thread_id))
-    .where(runs.c.root == _root, checkpoints.c.source == "step")
+_tree = runs.alias("tree")
+_USED = prepare(
+    sa.select(
+        sa.select(sa.func.count())
+        .select_from(checkpoints.join(_tree, checkpoints.c.thread_id == _tree.c.thread_id))
+        .where(_tree.c.root == _root, checkpoints.c.source == "step")
+        .scalar_subquery(),
+        runs.c.calls,
+        runs.c.input_tokens,
+        runs.c.output_tokens,
+    ).where(runs.c.thread_id == _root)
 )
-_SPENT = prepare(sa.select(runs.c.calls, runs.c.input_tokens, runs.c.output_tokens).where(runs.c.thread_id == _root))
 
 
 def load_run(tx: Transaction, thread_id: str) -> Loaded:
     """One run from its last snapshot on; raises `UnknownThread`."""
     run = select_run(tx, thread_id)
-    head = head_of(tx, thread_id)
-    rows = rows_between(tx, thread_id, snapshot_before(tx, thread_id, head), head)
+    rows = tuple(_read_row(*row) for row in tx.run(_SINCE_SNAPSHOT, thread=thread_id).fetchall())
+    steps, *spent = cast(Any, tx.run(_USED, root_id=run.root).fetchone())
     return Loaded(
         run=run,
         rows=rows,
         writes=_pending(tx, rows[-1]),
-        effects=effects_at(tx, thread_id, head),
+        effects=effects_at(tx, thread_id, rows[-1].step),
         open=frozenset(row[0] for row in tx.run(_OPEN, root_id=run.root).fetchall()),
-        steps=_one(tx.run(_TAKEN, root_id=run.root)),
-        spent=Spent(*cast(Any, tx.run(_SPENT, root_id=run.root).fetchone())),
+        steps=steps,
+        spent=Spent(*spent),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -107,8 +106,8 @@ def select_run(tx: Transaction, thread_id: str) -> RunRecord:
 
 
 def _read_run(*row: Any) -> RunRecord:
-    record = RunRecord(*row)
-    return replace(record, pause_before=tuple(load(cast(str, record.pause_before))), error=load(record.error))
+    *record, pause_before, ending, error = row
+    return RunRecord(*record, tuple(load(pause_before)), ending, load(error))
 
 
 def unknown(thread_id: str) -> UnknownThread:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from operator import itemgetter
 from typing import Any, Protocol, cast
 
@@ -64,9 +65,14 @@ def prepare(statement: sa.Executable) -> Prepared:
     return Prepared(statement)
 
 
+@cache
+def _style(dialect: str) -> sa.Dialect:
+    """One dialect for all statements, otherwise each of them makes up anew how every type is written there."""
+    return sqlite.dialect(paramstyle="qmark") if dialect == "sqlite" else PGDialect_psycopg()  # type: ignore[no-untyped-call,no-any-return]
+
+
 def _compile(statement: Any, dialect: str) -> Compiled:
-    style = sqlite.dialect(paramstyle="qmark") if dialect == "sqlite" else PGDialect_psycopg()  # type: ignore[no-untyped-call]
-    compiled = statement.compile(dialect=style)
+    compiled = statement.compile(dialect=_style(dialect))
     missing = {bind.key for bind in compiled.binds.values() if bind.required}
     state = compiled.construct_expanded_state(dict.fromkeys(missing))  # IN (...): a prepared list is fixed
     values = {key: value for key, value in state.parameters.items() if key not in missing}

@@ -24,6 +24,7 @@ _DONE: Final = {
 _TEXT = 2_500
 
 NOT_COUNTED: Final = "The click did not count: the database did not answer in time. Please click again."
+GIVEN_UP: Final = "This could not be done, and trying several times did not help. Please try again later."
 OUT_OF_DATE: Final = "The click did not count: this card is out of date. Please use the newest one."
 CLICK_AGAIN: Final = "Slack gave up before the window could open. Please click again."
 

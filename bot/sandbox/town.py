@@ -124,9 +124,10 @@ class Town:
         }
 
     def _last_words(self) -> str:
-        log = self._folder / "bot.log"
-        lines = log.read_text("utf-8", "replace").split("\n") if log.is_file() else []
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing.")[:300]
+        log = (self._folder / "bot.log").read_text("utf-8", "replace").strip()
+        _, ours, sentence = log.rpartition("signoff: ")
+        told = sentence if ours else sentence.rpartition("\n")[2]
+        return " ".join(told.split())[:400] or "it said nothing."
 
     def _status(self) -> str:
         if not self.bot.is_running:

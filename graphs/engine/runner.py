@@ -32,6 +32,7 @@ from graphs.engine.errors import (
 from graphs.engine.events import Ended, Event, Waits
 from graphs.engine.execution import Execution
 from graphs.engine.graph import Graph
+from graphs.engine.merge import Head
 from graphs.engine.snapshot import Sent, Snapshot, snapshot_now, snapshot_then, wakes_at
 from graphs.engine.state import State, is_plain
 from graphs.engine.subgraphs import graph_at, input_row
@@ -192,7 +193,7 @@ class Runner:
         """
         tell = emit or _silent
         try:
-            self._go(claim, tell, stop or self._stopping.is_set)
+            head = self._go(claim, tell, stop or self._stopping.is_set)
         except FirstFailure as failure:
             self._fail(claim, failure.error, tell)
             raise failure.error from None
@@ -205,16 +206,16 @@ class Runner:
         except BaseException:
             claim.lost = True  # otherwise its lease would be renewed as long as this process lives
             raise
-        return self.get_state(claim.thread_id)
+        return self._state_now(claim.thread_id, head)
 
-    def _go(self, claim: Claim, tell: Callable[[Event], None], stop: Callable[[], bool]) -> None:
-        self.store.settle(claim)
+    def _go(self, claim: Claim, tell: Callable[[Event], None], stop: Callable[[], bool]) -> Head:
         execution = self._execution(claim, tell, stop)
         stopped = execution.advance()
         if stopped is None:
             self._end(claim, execution, tell)
         else:
             self._pause(claim, stopped, tell)
+        return execution.head
 
     def _fail(self, claim: Claim, error: Exception, tell: Callable[[Event], None]) -> None:
         self.store.end(claim, claim.thread_id, "failed", str(error))
@@ -222,6 +223,9 @@ class Runner:
 
     def _execution(self, claim: Claim, emit: Callable[[Event], None], stop: Callable[[], bool]) -> Execution:
         loaded = self.store.load(claim.thread_id)
+        if loaded.open:  # only what was asked can have been decided, and only the claim's owner asks
+            self.store.settle(claim)
+            loaded = self.store.load(claim.thread_id)
         graph = self.graph_of(loaded.run)
         tree = Tree(
             store=self.store,
@@ -258,12 +262,17 @@ class Runner:
 
     def get_state(self, thread_id: str, step: int | None = None) -> Snapshot:
         """The run now, or as it was after `step`. Raises `UnknownThread`, or `LookupError` for a step it never had."""
+        if step is None:
+            return self._state_now(thread_id)
+        run = self.store.load(thread_id).run
+        return snapshot_then(self._graph_for(run), run, rows_at(self.store, thread_id, step))
+
+    def _state_now(self, thread_id: str, head: Head | None = None) -> Snapshot:
         loaded = self.store.load(thread_id)
         graph = self._graph_for(loaded.run)
-        if step is None:
-            wake_at = None if loaded.run.ending else wakes_at(self.store, graph, loaded)
-            return snapshot_now(graph, loaded, self.store.interrupts(thread_id), wake_at)
-        return snapshot_then(graph, loaded.run, rows_at(self.store, thread_id, step))
+        wake_at = None if loaded.run.ending else wakes_at(self.store, graph, loaded)
+        asked = self.store.interrupts(thread_id) if loaded.open else ()
+        return snapshot_now(graph, loaded, asked, wake_at, head)
 
     def get_state_history(
         self, thread_id: str, before: int | None = None, limit: int | None = None

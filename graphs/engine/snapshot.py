@@ -9,7 +9,7 @@ from typing import Any
 from graphs.engine.checkpoint import Checkpointer, EffectRow, Interrupt, Loaded, Next, Row, RunRecord
 from graphs.engine.errors import UnknownThread
 from graphs.engine.graph import Graph
-from graphs.engine.merge import replay
+from graphs.engine.merge import Head, replay
 from graphs.engine.state import State, build
 from graphs.engine.subgraphs import child_id
 from graphs.engine.values import Value, load
@@ -49,10 +49,14 @@ class Sent(Value):
 
 
 def snapshot_now(
-    graph: Graph[Any], loaded: Loaded, interrupts: tuple[Interrupt, ...], wake_at: int | None = None
+    graph: Graph[Any],
+    loaded: Loaded,
+    interrupts: tuple[Interrupt, ...],
+    wake_at: int | None = None,
+    head: Head | None = None,
 ) -> Snapshot:
-    """The run as it stands, with what is open."""
-    snapshot = snapshot_then(graph, loaded.run, loaded.rows)
+    """The run as it stands, with what is open; `head` is its last checkpoint where that is in memory already."""
+    snapshot = snapshot_then(graph, loaded.run, loaded.rows, head)
     run = loaded.run
     status = run.ending
     if not status and interrupts:
@@ -67,10 +71,12 @@ def snapshot_now(
     )
 
 
-def snapshot_then(graph: Graph[Any], run: RunRecord, rows: Iterable[Row]) -> Snapshot:
+def snapshot_then(graph: Graph[Any], run: RunRecord, rows: Iterable[Row], head: Head | None = None) -> Snapshot:
     """The run after the last of `rows`, which start with a snapshot."""
     rows = tuple(rows)
-    head, row = replay(graph.state, rows), rows[-1]
+    row = rows[-1]
+    if head is None or head.step != row.step:
+        head = replay(graph.state, rows)
     names = tuple(task.name for task in head.next.tasks)
     state = build(graph.state, head.values)
     return Snapshot(run.thread_id, row.step, "", state, names, (), (), row.source, load(row.meta), row.author, row.at)

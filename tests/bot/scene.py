@@ -313,7 +313,6 @@ def said_in(message: Message, words: str) -> str:
     return next((text for text in texts(message.blocks) if words in text), "")
 
 
-
 def with_label(message: Message, label: str, action_id: str) -> Message:
     """The message with another action behind one of its buttons."""
     block, element = button(message.blocks, label)

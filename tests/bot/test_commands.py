@@ -98,7 +98,7 @@ def test_a_form_that_is_delivered_twice_starts_one_run(scene: Scene) -> None:
     "text",
     [
         "x" * 3000,
-        "“dry”, they said\non Saturday\n\nand ‘short’",
+        "\u201cdry\u201d, they said\non Saturday\n\nand \u2018short\u2019",
         "a\x00b\x07c on Saturday \x1b[31m",
         "🥾" * 700 + " نزهة جافة قصيرة 山歩き Saturday e" + "\u0301" * 40,
         "&" * 2500,

@@ -233,7 +233,7 @@ def test_somebody_outside_the_channel_is_refused_until_they_join(scene: Scene) -
     scene.ended("finished")
 
 
-@pytest.mark.parametrize("value", ["", "nonsense", "no-such-approval:1", "x:1:2:3", "'; DROP TABLE approvals; --:1"])
+@pytest.mark.parametrize("value", ["nonsense", "no-such-approval:1", "x:1:2:3", "'; DROP TABLE approvals; --:1"])
 def test_a_button_that_none_of_our_cards_has_changes_nothing_and_is_answered(scene: Scene, value: str) -> None:
     scene.ask()
     card = scene.card()

@@ -64,7 +64,9 @@ def _open(folder: Path, *flows: Flow) -> Parts:
 
 def _waiting_run(folder: Path) -> str:
     parts = _open(folder, OLD)
-    thread_id = start_run(parts, OLD, Start(form={"text": "hello"}, who="U0ANA0001", channel="C0HIKES01", team="T0SIGNOFF"))
+    thread_id = start_run(
+        parts, OLD, Start(form={"text": "hello"}, who="U0ANA0001", channel="C0HIKES01", team="T0SIGNOFF")
+    )
     advance(parts.runner, thread_id)
     parts.close()
     return thread_id

@@ -1,10 +1,11 @@
-"""A graph with everything the engine has, in a process that may be killed at any point; drives on from wherever it is."""
+"""A graph with all that the engine has, in a process that may be killed at any point; drives on from wherever it is."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -145,7 +146,7 @@ class Walker:
         self.folder = Path(order["folder"])
         self.clock = Clock(self.folder / "clock")
         self.points = Points(plan_of(order.get("plan", {}), Trouble(order["url"])))
-        self._unwatch = watch_drivers(self.points)
+        watch_drivers(self.points)
         self.database = open_database(order["url"], migrate=False, clock=self.clock)
         self.store = SqlCheckpointer(self.database, policy_of=lambda _: Policy(), guards=lambda _, kind: kind == "sms")
         outboxes = [Outbox(kind, self.folder / "outbox", self.points) for kind in ("sms", "post")]
@@ -169,10 +170,8 @@ class Walker:
             return False
         if run.ending:
             return True
-        try:
+        with suppress(NotNow, RunEnded, ClaimLost):
             self.runner.advance("trail")
-        except (NotNow, RunEnded, ClaimLost):
-            pass
         for asked in approvals.open_for(self.database):
             told: Any = {"verdict": "answer", "value": "on"} if asked.kind == "question" else {"verdict": "approve"}
             approvals.decide(self.database, asked.id, actor=Actor("UBEN", "T1"), version=asked.draft_version, **told)
@@ -207,7 +206,6 @@ class Walker:
         """Leave nothing behind."""
         self.store.close()
         self.database.close()
-        self._unwatch()
 
 
 def run(order: Mapping[str, Any], _meet: Any = None) -> JsonValue:

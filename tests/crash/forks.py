@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -31,13 +32,9 @@ class Ended:
     """How a child ended: what it said, or the signal that ended it, or neither if it raised (its log says what)."""
 
     said: Any
-    signal: int
+    signal: int  # 0 for none
     log: str
     stopped: bool = False
-
-    def killed(self, by: signal.Signals = signal.SIGKILL) -> bool:
-        """Whether it came to the violent end that was planned for it."""
-        return self.signal == by
 
 
 class Forks:
@@ -59,10 +56,11 @@ class Forks:
         assert self._server.stdin is not None and self._server.stdout is not None
         with self._lock:
             line = json.dumps({"program": program, "orders": list(orders), "way": way})
-            self._server.stdin.write(line.encode() + b"\n")
-            self._server.stdin.flush()
+            with suppress(BrokenPipeError):
+                self._server.stdin.write(line.encode() + b"\n")
+                self._server.stdin.flush()
             answer = self._server.stdout.readline()
-        assert answer, f"the fork server has ended; see {self._log}"
+        assert answer, f"the fork server has ended:\n{self._log.read_text()[-6000:]}"
         return [Ended(each["said"], each["signal"], str(self._log), each["stopped"]) for each in json.loads(answer)]
 
     def warm_up(self, program: str, order: Order) -> None:

@@ -94,7 +94,7 @@ def live(forks: Forks, program: str, place: Place, blows: Sequence[Blows], **ord
     clock, kills = Clock(place.folder / "clock"), 0
     for blow in blows:
         ended = forks.run(program, place.order(**order, **blow))
-        if ended.killed(SIGALRM if "after" in blow else SIGKILL):
+        if ended.signal == (SIGALRM if "after" in blow else SIGKILL):
             kills += 1
             clock.move()
         else:

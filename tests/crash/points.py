@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import httpx2
@@ -48,20 +49,21 @@ class Points:
             blow(connection)
 
 
+_watching: list[Points] = []
+
+
 def watch_drivers(points: Points) -> None:
     """Put points around every statement, COMMIT and ROLLBACK of every connection made in this process from now on."""
+    if not _watching:
+        event.listen(sa.Engine, "do_connect", _connect)
+    _watching[:] = [points]
 
-    factory, connections = _sqlite_connection(points), _postgres_connection(points)
 
-    @event.listens_for(sa.Engine, "do_connect")
-    def connect(dialect: Any, _record: Any, arguments: list[Any], parameters: dict[str, Any]) -> Any:
-        if dialect.name == "sqlite":
-            parameters["factory"] = factory
-            return None
-        return connections.connect(*arguments, **parameters)
-
-    event.listen(sa.Engine, "do_connect", connect)
-    return lambda: event.remove(sa.Engine, "do_connect", connect)
+def _connect(dialect: Any, _record: Any, arguments: list[Any], parameters: dict[str, Any]) -> Any:
+    if dialect.name == "sqlite":
+        parameters["factory"] = _sqlite_connection(_watching[0])
+        return None
+    return _postgres_connection(_watching[0]).connect(*arguments, **parameters)
 
 
 def _name(query: Any) -> str:
@@ -80,6 +82,7 @@ def _around(points: Points, what: str, connection: Any, do: Callable[[], Any]) -
     return result
 
 
+@lru_cache
 def _sqlite_connection(points: Points) -> type[sqlite3.Connection]:
     class Cursor(sqlite3.Cursor):
         def execute(self, sql: str, parameters: Any = ()) -> Any:
@@ -102,6 +105,7 @@ def _sqlite_connection(points: Points) -> type[sqlite3.Connection]:
     return Connection
 
 
+@lru_cache
 def _postgres_connection(points: Points) -> type[psycopg.Connection[Any]]:
     class Cursor(psycopg.Cursor[Any]):
         def execute(self, query: Any, params: Any = None, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A graph with branches, sends, questions, effects and a child graph, killed anywhere: the same trace, nothing twice."""
+"""A graph with branches, sends, questions, effects and a child, killed anywhere: the same trace, nothing twice."""
 
 from __future__ import annotations
 

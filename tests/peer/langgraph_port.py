@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +89,28 @@ class Runtime:
         get_stream_writer()(data)
 
     def now(self) -> datetime:
-        return self.once("now", lambda: self.clock().astimezone(UTC), datetime)
+        now: datetime = self.once("now", lambda: self.clock().astimezone(UTC), datetime)
+        return now
 
     def once(self, name: str, call: Callable[[], Any], kind: Any = JsonValue, spent: Any = None) -> Any:
-        """A task keeps what it returned for a node that runs again after a pause."""
+        """Call, and get the record instead when the node is entered again."""
         adapter: TypeAdapter[Any] = TypeAdapter(kind)
 
         def recorded() -> Any:
             return adapter.dump_python(adapter.validate_python(call()), mode="json")
 
-        return freeze(adapter.validate_python(task(recorded, name=name)().result()))
+        return freeze(adapter.validate_python(_kept(name, recorded)))
 
     def interrupt(self, ask: Any) -> Any:
         """The answer is wrapped, for LangGraph takes a bare None for no answer."""
         reply = interrupt({"asks": ask.asks, "payload": ask.to_json()})
         return ask.answered(freeze(reply["answer"]))
+
+
+def _kept(name: str, call: Callable[[], Any]) -> Any:
+    """Call as a task: what it returned is kept for a node that is entered again after a pause or a failure."""
+    wrapped: Any = task
+    return wrapped(call, name=name)().result()
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ class World:
 
     deps: Deps
     clock: Callable[[], datetime]
-    send: Callable[[Mapping[str, Any]], Receipt]
+    send: Callable[[Mapping[str, Any]], Mapping[str, JsonValue]]
 
 
 def ported(graph: Graph[Any], sending: str, world: World) -> StateGraph[Any]:
@@ -131,12 +139,13 @@ def ported(graph: Graph[Any], sending: str, world: World) -> StateGraph[Any]:
     return theirs
 
 
-def _node(spec: NodeSpec, graph: Graph[Any], world: World) -> Callable[[Ported], Any]:
+def _node(spec: NodeSpec, graph: Graph[Any], world: World) -> Any:
     run: Any = spec.run
     takes_runtime = len(inspect.signature(run).parameters) > 1
 
     def node(state: Ported) -> dict[str, Any]:
-        record = RunRecord(flow=graph.name, version=graph.version, fingerprint=graph.fingerprint, **state.about)
+        about: dict[str, Any] = {**state.about}
+        record = RunRecord(flow=graph.name, version=graph.version, fingerprint=graph.fingerprint, **about)
         runtime = Runtime(world.deps, record, world.clock)
         return _update(_patiently(lambda: run(state, runtime) if takes_runtime else run(state)))
 
@@ -169,13 +178,13 @@ def _outgoing(effect: Effect) -> dict[str, Any]:
     return {"kind": effect.kind, **effect.to_json()}
 
 
-def _deliver(world: World) -> Callable[[Ported], Any]:
+def _deliver(world: World) -> Any:
     """Each is a task of its own, so that one that has returned is not sent again."""
 
     def node(state: Ported) -> dict[str, Any]:
         update: dict[str, Any] = {"outbox": []}
         for effect in state.outbox:
-            receipt = Receipt.from_json(task(world.send, name=effect["kind"])(effect).result())
+            receipt = Receipt.from_json(_kept(effect["kind"], partial(world.send, effect)))
             update.setdefault(effect["into"], []).append(receipt)
         return update
 

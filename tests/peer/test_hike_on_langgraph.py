@@ -1,263 +1,26 @@
-"""The hike planner on LangGraph, from the same nodes and routers: step by step it does what it does on our engine."""
+"""The hike planner on LangGraph, from the same nodes and routers: the same step by step, and where it is not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langgraph.types import Command as TheirCommand
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
-from graphs.engine import Snapshot
+from graphs.engine import StateGraph
+from graphs.engine.errors import NotNow, RunEnded, StaleInterrupt, UnknownThread, UnknownVersion
 from graphs.hike.state import Hike
-from graphs.plan_hike import FLOW, MAX_TURNS
-from graphs.ports import Busy, Nonsense
-from tests.graphs.hike.stage import (
-    CHANNEL,
-    MONDAY,
-    Club,
-    Line,
-    Stage,
-    happy,
-    hike,
-    judges,
-    lists,
-    looks,
-    proposes,
-    says,
-    silence,
-    uses,
-    writes,
-)
+from graphs.plan_hike import FLOW
+from graphs.ports import Nonsense
+from tests.graphs.hike.stage import CHANNEL, GOOD_TEXT, GROUP, Stage, happy, judges, says, writes
+from tests.peer.hike_scenes import AGAIN, EDITED, SCENES, OnTheirs, Scene, decides, on_ours, on_theirs
 from tests.peer.langgraph_port import DELIVER, World, opened, ported
 
 pytestmark = pytest.mark.peer
 
-Answer = Callable[[Any], JsonValue] | None
-"""What a person says to a question, given its payload; None lets an hour pass for a run that sleeps."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What the model says, what people answer, and how the world outside behaves."""
-
-    lines: Sequence[Line]
-    answers: Sequence[Answer] = ()
-    form: Mapping[str, str] = field(default_factory=lambda: {"request": "Saturday, not far"})
-    club: Callable[[], Club] = Club
-    fails: Mapping[str, str] = field(default_factory=dict)
-    pinned: str = ""
-    channel: str = CHANNEL
-
-    def stage(self) -> Stage:
-        stage = Stage(*self.lines, club=self.club())
-        stage.post.fails = dict(self.fails)
-        return stage
-
-
-@dataclass
-class Told:
-    """Everything of a run that can be seen from outside, and its state after every step."""
-
-    asked: list[JsonValue] = field(default_factory=list)
-    steps: list[tuple[tuple[str, ...], Mapping[str, Any]]] = field(default_factory=list)
-    requests: list[JsonValue] = field(default_factory=list)
-    sent: list[tuple[str, str, str]] = field(default_factory=list)
-    memories: Mapping[str, JsonValue] = field(default_factory=dict)
-    outcome: str = ""
-    ending: str = ""
-
-    def of(self, stage: Stage, state: Hike) -> Told:
-        self.requests = [request.model_dump(mode="json") for request in stage.model.requests]
-        self.outcome = FLOW.outcome(state)
-        self.ending = FLOW.ending(state, FLOW.outcome(state))
-        return self
-
-
-def on_ours(scene: Scene) -> Told:
-    stage, told = scene.stage(), Told()
-    snapshot = stage.plan(pinned=scene.pinned, channel=scene.channel, **scene.form)
-    for answer in scene.answers:
-        if answer is None:
-            assert snapshot.status == "sleeping"
-            stage.later(hours=1)
-            snapshot = stage.runner.advance(snapshot.thread_id)
-        else:
-            told.asked.append(snapshot.interrupts[0].payload)
-            snapshot = stage.answer(snapshot, answer(snapshot.interrupts[0].payload))
-    assert snapshot.status == FLOW.outcome(hike(snapshot))
-    rows = list(reversed(list(stage.runner.get_state_history(snapshot.thread_id))))
-    told.steps = [(_ran(row), row.values.to_json()) for row in rows]
-    told.sent = stage.post.sent
-    namespace = f"{FLOW.name}:{scene.channel or 'U0ANNA'}"
-    told.memories = {key: stage.store.recall(namespace, key) for key in ("declines", "edits")}
-    return told.of(stage, hike(snapshot))
-
-
-def _ran(row: Snapshot) -> tuple[str, ...]:
-    """The tasks that made a row; what delivers the effects is no node of ours."""
-    assert row.meta is not None
-    return (DELIVER,) if row.source == "receipt" else tuple(name for name, _ in row.meta.get("ran", ()))
-
-
-class OnTheirs:
-    """A run on LangGraph; every call opens the databases anew, as if each happened in another process."""
-
-    def __init__(self, scene: Scene, folder: Path) -> None:
-        self.scene, self.folder, self.stage = scene, folder, scene.stage()
-        self.sent: list[tuple[str, str, str]] = []
-        self.config: Any = {"configurable": {"thread_id": "run-1"}}
-        self.graph = ported(FLOW.graph, "send", World(self.stage.runner.deps, lambda: self.stage.time, self.send))
-
-    def send(self, effect: Mapping[str, Any]) -> dict[str, JsonValue]:
-        kind, to = effect["kind"], effect["to"]
-        if why := self.scene.fails.get(kind):
-            return {"kind": kind, "to": to, "status": "failed", "detail": why}
-        self.sent.append((kind, to, effect["content"]))
-        return {"kind": kind, "to": to, "status": "sent", "ref": f"{kind}-1"}
-
-    def call(self, given: Any) -> Any:
-        """Go on to the next question or the end; returns the question's value, or None."""
-        with opened(self.folder, self.graph) as graph:
-            result = graph.invoke(given, self.config, durability="sync")
-        asked = result.get("__interrupt__")
-        return asked[0].value if asked else None
-
-    def start(self) -> Any:
-        scene = self.scene
-        about = {
-            "thread_id": "run-1",
-            "root": "run-1",
-            "channel": scene.channel,
-            "who": "U0ANNA",
-            "model": scene.pinned,
-        }
-        return self.call({**FLOW.start(scene.form, self.stage.time), "about": about})
-
-    def answer(self, value: JsonValue) -> Any:
-        return self.call(TheirCommand(resume={"answer": value}))
-
-    def history(self) -> list[Any]:
-        """From the state after the input to the newest."""
-        with opened(self.folder, self.graph) as graph:
-            return list(reversed(list(graph.get_state_history(self.config))))
-
-    def recall(self, key: str) -> JsonValue:
-        with opened(self.folder, self.graph) as graph:
-            assert graph.store is not None
-            item = graph.store.get((FLOW.name, self.scene.channel or "U0ANNA"), key)
-        return item.value["value"] if item else None
-
-
-def on_theirs(scene: Scene, folder: Path) -> Told:
-    run, told = OnTheirs(scene, folder), Told()
-    asked = run.start()
-    for answer in scene.answers:
-        if answer is None:
-            assert "until" in asked
-            run.stage.later(hours=1)
-            asked = run.answer(None)
-        else:
-            told.asked.append(asked["payload"])
-            asked = run.answer(answer(asked["payload"]))
-    assert asked is None
-    first, *rows = run.history()
-    assert first.next == ("__start__",)
-    ran = [(), *(row.next for row in rows)]
-    told.steps = [(names, _seen(row).to_json()) for names, row in zip(ran, rows, strict=False)]
-    told.sent = run.sent
-    told.memories = {key: run.recall(key) for key in ("declines", "edits")}
-    return told.of(run.stage, _seen(rows[-1]))
-
-
-def _seen(row: Any) -> Hike:
-    """A hike out of their state, which holds only the keys that something has written."""
-    return Hike(**{name: value for name, value in row.values.items() if name in Hike.model_fields})
-
-
-# ---- the same, step by step -----------------------------------------------------------------------------------------
-
-
-def decides(verdict: str, text: str | None = None, reason: str = "") -> Answer:
-    def answer(payload: Any) -> JsonValue:
-        shown = payload["draft"]["text"]["value"]
-        draft: JsonValue = {"text": shown if text is None else text}
-        at = MONDAY.isoformat()
-        return {"verdict": verdict, "draft": draft, "reason": reason, "by": "U0BEN", "at": at, "version": 1}
-
-    return answer
-
-
-EDITED = "Hike Sat 5 Dec: Fern Hollow, start 08:00. Bring water, layers and tea."
-RIDGE_TEXT = "Hike Sat 5 Dec: Lantern Ridge, start 08:00. Bring water and layers."
-WET = {8: 70, 9: 80, 10: 60}
-NOT_DONE = judges(done=False, feedback="Name what to bring in wet weather.")
-DRIVING = judges(done=False, needs_user="How long may the drive be?")
-UMBRELLA = judges(done=False, needs_user="Does anybody need a dog-friendly trail?")
-AGAIN = [proposes(), judges(), writes()]
-
-SCENES: Mapping[str, Scene] = {
-    "approved": Scene(happy(), [decides("approve")]),
-    "edited": Scene(happy(), [decides("edit", EDITED)]),
-    "declined": Scene(happy(), [decides("decline", reason="Too cold.")]),
-    "declined without a reason": Scene(happy(), [decides("decline")]),
-    "changes": Scene([*happy(), *AGAIN], [decides("changes", reason="Start later."), decides("approve")]),
-    "changes twice": Scene(
-        [*happy(), *AGAIN, *AGAIN],
-        [decides("changes", reason="No more than 8 km."), decides("changes"), decides("edit", EDITED)],
-    ),
-    "not done, then done": Scene([*happy()[:3], NOT_DONE, *AGAIN], [decides("approve")]),
-    "not done in any round": Scene([*happy()[:3], NOT_DONE, proposes(), NOT_DONE, proposes(), NOT_DONE]),
-    "not done in code, the model is not asked": Scene(
-        [
-            lists(),
-            looks("fern-hollow", "lantern-ridge"),
-            proposes(),
-            proposes("lantern-ridge"),
-            judges(),
-            writes(RIDGE_TEXT),
-        ],
-        [decides("approve")],
-        club=lambda: Club(rain={"fern-hollow": WET}),
-    ),
-    "an unreadable verdict": Scene([*happy()[:3], says("Fine by me!"), *AGAIN], [decides("approve")]),
-    "a question with buttons": Scene([*happy()[:3], DRIVING, *AGAIN], [lambda _: "30", decides("approve")]),
-    "a question with a text": Scene([*happy()[:3], UMBRELLA, *AGAIN], [lambda _: "Yes, two dogs.", decides("approve")]),
-    "a question answered with nothing": Scene([*happy()[:3], UMBRELLA, *AGAIN], [lambda _: "", decides("approve")]),
-    "a question answered with None": Scene([*happy()[:3], UMBRELLA, *AGAIN], [lambda _: None, decides("approve")]),
-    "questions and changes": Scene(
-        [*happy()[:3], UMBRELLA, proposes(), DRIVING, *AGAIN, *AGAIN],
-        [lambda _: "No.", lambda _: "any", decides("changes", reason="Earlier."), decides("approve")],
-    ),
-    "a tool that fails": Scene(
-        [lists(), looks("fern-hollow"), looks("fern-hollow"), *AGAIN],
-        [decides("approve")],
-        club=lambda: Club(fails=[Nonsense("The forecast cannot be read.")]),
-    ),
-    "tools that are not there": Scene(
-        [uses(("search", {}), ("forecast", {"trailhead": "nowhere", "date": "2026-12-05"})), *happy()],
-        [decides("approve")],
-    ),
-    "looking things up for ever": Scene([lists()] * MAX_TURNS),
-    "a refusal": Scene([silence("refusal")]),
-    "an answer cut short": Scene([says("It is", "max_tokens"), *happy()], [decides("approve")]),
-    "a silent model": Scene([silence(), *happy()], [decides("approve")]),
-    "a paused turn": Scene([says("Let me think.", "pause_turn"), *happy()], [decides("approve")]),
-    "a text that will not do": Scene([*happy()[:4], writes("x" * 400), writes("Go!"), writes()], [decides("approve")]),
-    "a text put together": Scene([*happy()[:4], *[writes("x" * 400)] * 3], [decides("approve")]),
-    "no trailheads": Scene([], club=lambda: Club(trailheads=[])),
-    "a text that did not go out": Scene(happy(), [decides("approve")], fails={"sms": "The number is blocked."}),
-    "nothing that went out": Scene(happy(), [decides("approve")], fails={"sms": "Blocked.", "post": "Archived."}),
-    "no channel, a pinned model": Scene(happy(), [decides("edit", EDITED)], channel="", pinned="big|small"),
-    "a busy model": Scene(
-        [lists(), Busy("Overloaded.", MONDAY + timedelta(minutes=30)), *happy()[1:]], [None, decides("approve")]
-    ),
-    "an answer that cannot be read": Scene([Nonsense("Half an answer."), *happy()], [decides("approve")]),
-}
+APPROVE, CHANGES = decides("approve"), decides("changes", reason="Start later.")
+SENT = [("sms", GROUP, GOOD_TEXT), ("post", CHANNEL, GOOD_TEXT)]
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -273,3 +36,146 @@ def test_the_scenes_go_everywhere() -> None:
     """Otherwise there were nodes and ways of which nothing is known."""
     seen = {name for scene in SCENES.values() for names, _ in on_ours(scene).steps for name in names}
     assert seen == {*FLOW.graph.nodes, DELIVER}
+
+
+# ---- where they differ ----------------------------------------------------------------------------------------------
+
+
+def shown_on_ours(scene: Scene) -> tuple[Stage, str, JsonValue]:
+    """A run that shows its review: the stage, the question's id, and an approval."""
+    stage = scene.stage()
+    (ask,) = stage.plan().interrupts
+    return stage, ask.id, APPROVE(ask.payload)
+
+
+def shown_on_theirs(scene: Scene, folder: Path) -> tuple[OnTheirs, JsonValue]:
+    run = OnTheirs(scene, folder)
+    return run, APPROVE(run.start()["payload"])
+
+
+def test_two_workers_that_resume_one_approval_send_once_here_and_twice_there(tmp_path: Path) -> None:
+    """The second comes while the first is sending, which is when clicks are repeated: nothing seems to happen."""
+    stage, ident, approval = shown_on_ours(Scene(happy()))
+    refused: list[type[Exception]] = []
+
+    class Interrupted:
+        def perform(self, *given: Any) -> None:
+            with pytest.raises((StaleInterrupt, NotNow)) as error:
+                stage.runner.resume("run-1", {ident: approval})
+            refused.append(error.type)
+            stage.post.perform(*given)
+
+    stage.runner.performer = Interrupted()
+    assert stage.runner.resume("run-1", {ident: approval}).status == "finished"
+    assert (refused, stage.post.sent) == ([StaleInterrupt], SENT)
+
+    run, approval = shown_on_theirs(Scene(happy()), tmp_path)
+    entered: list[str] = []
+
+    def interrupted(effect: Any) -> Any:
+        entered.append(effect["kind"])
+        if len(entered) == 1:
+            run.answer(approval)
+        return run.send(effect)
+
+    run.graph = ported(FLOW.graph, "send", World(run.stage.runner.deps, lambda: run.stage.time, interrupted))
+    run.answer(approval)
+    assert sorted(run.sent) == sorted(SENT * 2)
+
+
+def test_a_late_click_is_refused_here_and_approves_what_it_has_not_seen_there(tmp_path: Path) -> None:
+    """One person asks for changes, another clicks Approve under the old text."""
+    later = "Hike Sat 5 Dec: Fern Hollow, start 08:00. Bring water, layers and a lamp."
+    scene = Scene([*happy(), *AGAIN[:2], writes(later)])
+    stage, ident, approval = shown_on_ours(scene)
+    stage.runner.resume("run-1", {ident: CHANGES(stage.runner.get_state("run-1").interrupts[0].payload)})
+    with pytest.raises(StaleInterrupt):
+        stage.runner.resume("run-1", {ident: approval})
+    assert (stage.post.sent, stage.runner.get_state("run-1").status) == ([], "waiting")
+
+    run, approval = shown_on_theirs(scene, tmp_path)
+    asked = run.answer({**approval, "verdict": "changes"})  # type: ignore[dict-item]
+    assert asked["payload"]["draft"]["text"]["value"] == later
+    run.answer(approval)
+    assert run.sent == SENT
+
+
+def test_a_draft_edited_while_it_waits_is_shown_anew_here_and_sent_as_it_was_there(tmp_path: Path) -> None:
+    """There the node asks about the new text and is handed the answer to the old one."""
+    stage, ident, approval = shown_on_ours(Scene(happy()))
+    stage.runner.update_state("run-1", {"draft": EDITED})
+    waiting = stage.runner.resume("run-1", {ident: approval})
+    assert waiting.interrupts[0].payload["draft"]["text"]["value"] == EDITED  # type: ignore[index, call-overload]
+    assert stage.post.sent == []
+
+    run, approval = shown_on_theirs(Scene(happy()), tmp_path)
+    with opened(run.folder, run.graph) as graph:
+        graph.update_state(run.config, {"draft": EDITED})
+    assert run.answer(approval) is None
+    assert run.sent == SENT
+
+
+def test_a_run_that_is_not_there_is_refused_here_and_started_there(tmp_path: Path) -> None:
+    stage = Stage()
+    with pytest.raises(UnknownThread):
+        stage.runner.resume("nobody", {"0": True})
+
+    run = OnTheirs(Scene([]), tmp_path)
+    with pytest.raises(ValidationError, match="request"):  # of the first node, which has been started
+        run.answer(True)
+    with opened(run.folder, run.graph) as graph:
+        assert graph.checkpointer is not None
+        assert len(list(graph.checkpointer.list(run.config))) == 2  # type: ignore[union-attr]
+
+
+def test_an_ended_run_says_so_here_and_nothing_there(tmp_path: Path) -> None:
+    stage, ident, approval = shown_on_ours(Scene(happy()))
+    stage.runner.resume("run-1", {ident: approval})
+    with pytest.raises(RunEnded):
+        stage.runner.resume("run-1", {ident: approval})
+
+    run, approval = shown_on_theirs(Scene(happy()), tmp_path)
+    assert [run.answer(approval), run.answer(approval)] == [None, None]
+    assert run.sent == SENT
+
+
+def test_a_paused_run_meets_another_version_never_here_and_ends_in_silence_there(tmp_path: Path) -> None:
+    """In version 2 the node that waits is called otherwise."""
+    second = StateGraph(Hike)
+    new = {"approve": "sign_off"}
+    for name, spec in FLOW.graph.specs.items():
+        assert spec.run is not None
+        second.add_node(new.get(name, name), spec.run)
+    for source, targets in FLOW.graph.plain.items():
+        for target in targets:
+            second.add_edge(new.get(source, source), new.get(target, target))
+    for source, branches in FLOW.graph.branches.items():
+        for branch in branches:
+            second.add_conditional_edges(new.get(source, source), branch.router, branch.targets)
+    graph = second.compile(name="plan_hike", version=2)
+
+    stage, ident, approval = shown_on_ours(Scene(happy()))
+    runner = Stage().runner
+    runner.store = stage.store
+    runner.know(graph)
+    with pytest.raises(UnknownVersion):
+        runner.resume("run-1", {ident: approval})
+    assert stage.runner.resume("run-1", {ident: approval}).status == "finished"
+
+    run, approval = shown_on_theirs(Scene(happy()), tmp_path)
+    run.graph = ported(graph, "send", World(run.stage.runner.deps, lambda: run.stage.time, run.send))
+    assert run.answer(approval) is None
+    assert (run.sent, run.history()[-1].next) == ([], ())
+
+
+def test_a_call_that_has_returned_is_not_paid_again_by_a_retry_here_but_there(tmp_path: Path) -> None:
+    """The evaluator's first answer is cut short, its second cannot be read: only the second has to be asked again."""
+    cut = says("It is", "max_tokens")
+    scene = Scene([*happy()[:3], cut, Nonsense("Half an answer."), judges(), judges(), writes()])
+    assert [request.max_tokens for request in asked_of_the_evaluator(shown_on_ours(scene)[0])] == [4096, 8192, 8192]
+    run, _ = shown_on_theirs(scene, tmp_path)
+    assert [request.max_tokens for request in asked_of_the_evaluator(run.stage)] == [4096, 8192, 4096]
+
+
+def asked_of_the_evaluator(stage: Stage) -> list[Any]:
+    return stage.model.asked("You judge")

@@ -401,21 +401,6 @@ def test_a_timeout_without_retries_fails_the_run_and_says_how_long_it_waited(ben
     release.set()
 
 
-class Stopped:
-    """A store whose caller is stopped by the keyboard while it keeps a finished sibling."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def record(self, claim: Any, writes: Any, spent: Spent = NOTHING_SPENT) -> None:
-        if any(write.key == "result" for write in writes):
-            raise KeyboardInterrupt
-        self.inner.record(claim, writes, spent)
-
-
 def test_stopping_the_caller_stops_the_nodes_and_leaves_the_last_step(bench: Bench) -> None:
     began, go, over = threading.Event(), threading.Event(), threading.Event()
     calls, stopped = Calls(), []
@@ -501,6 +486,48 @@ def test_a_checkpoint_that_cannot_be_written_stops_the_run_before_the_next_node(
     bench.clock.lapse()
     assert log_of(bench.runner(graph).advance("t")) == ["a", "b"]
     assert calls["a"] == (1 if saved else 2)
+
+
+class Stopped:
+    """A store whose caller is stopped by the keyboard while it keeps a finished sibling."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def record(self, claim: Any, writes: Any, spent: Spent = NOTHING_SPENT) -> None:
+        if any(write.key == "result" for write in writes):
+            raise KeyboardInterrupt
+        self.inner.record(claim, writes, spent)
+
+
+class Full(Stopped):
+    """A store that has no room for a finished sibling."""
+
+    def __init__(self, inner: Any, refused: threading.Event) -> None:
+        super().__init__(inner)
+        self.refused = refused
+
+    def record(self, claim: Any, writes: Any, spent: Spent = NOTHING_SPENT) -> None:
+        self.refused.set()
+        raise StoreFailed("the disk is full")
+
+
+def test_a_sibling_that_cannot_be_kept_stops_the_run_once_nothing_runs_any_more(bench: Bench) -> None:
+    refused, calls = threading.Event(), Calls()
+
+    def slow(state: Log) -> Any:
+        assert refused.wait(10)
+        calls("slow")
+        return {"log": "slow"}
+
+    graph = fan({"slow": slow, "quick": logs("quick")})
+    with pytest.raises(StoreFailed):
+        bench.runner(store=Full(bench.store, refused)).invoke(graph, {}, "t")
+    assert calls["slow"] == 1
+    assert bench.runner(graph).get_state("t").step == 0
 
 
 def test_a_late_owner_can_save_nothing(bench: Bench) -> None:
