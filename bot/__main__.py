@@ -19,7 +19,7 @@ from bot.decisions import DraftRefused, Wish, decide
 from bot.dispatch import advance
 from bot.machines import answer_interrupt
 from bot.operations import operations
-from bot.options import As, AsJson, DatabaseUrl, Thread
+from bot.options import As, AsJson, DatabaseUrl, Thread, settings_for
 from bot.parts import Parts
 from bot.people import UnknownPerson
 from bot.process import has_browser, read_manifest, stop_on_signal
@@ -36,7 +36,11 @@ from storage.decisions import Outcome
 from storage.tables import RunRow
 
 app = typer.Typer(
-    help="Agents draft, people decide, in Slack.", no_args_is_help=True, add_completion=False, rich_markup_mode="rich"
+    help="Agents draft, people decide, in Slack.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
 )
 practice = typer.Typer(help="The practice API, which stands in for the outside world.", no_args_is_help=True)
 app.add_typer(practice, name="practice")

@@ -99,7 +99,9 @@ def use_wal(connection: sqlite3.Connection) -> None:
 def _begin_sqlite(connection: sa.Connection) -> None:
     mode = connection.get_execution_options().get("sqlite_begin", "IMMEDIATE")
     raw = driver_connection(connection)
-    raw.execute(f"PRAGMA query_only={'ON' if mode == 'DEFERRED' else 'OFF'}")
+    if connection.info.get("sqlite_begin") != mode:  # the pragma makes SQLite compile every statement anew
+        raw.execute(f"PRAGMA query_only={'ON' if mode == 'DEFERRED' else 'OFF'}")
+        connection.info["sqlite_begin"] = mode
     raw.execute(f"BEGIN {mode}")
 
 

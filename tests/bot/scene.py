@@ -93,15 +93,15 @@ class Scene:
 
     def close(self) -> None:
         """Stop every bot, then Slack."""
-        for bot in list(self._bots):
-            self.stop(bot)
+        for running in list(self._bots):
+            self.stop(running)
         self.slack.close()
 
-    def stop(self, bot: Bot | None = None) -> None:
+    def stop(self, running: Bot | None = None) -> None:
         """Stop one bot: the first one if none is named."""
-        bot = bot or self.bot
-        self._bots.remove(bot)
-        bot.stop()
+        running = running or self.bot
+        self._bots.remove(running)
+        running.stop()
 
     def restart(self, **settings: Any) -> None:
         """Another process in place of the first one."""

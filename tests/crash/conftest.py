@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.crash.forks import Forks
-from tests.crash.plans import Plans
+from tests.crash.plans import Plans, Seen
 from tests.databases import VENDORS, Server, make_directory
+
+SEEN = "seen in a crash test"
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +54,21 @@ def plans_on(memory: Path, request: pytest.FixtureRequest) -> Callable[[str], Pl
         return made[vendor]
 
     return plans
+
+
+@pytest.fixture
+def seen(request: pytest.FixtureRequest) -> Seen:
+    """Keep numbers that say how much a test has seen; they stand at the end of what pytest prints."""
+    return lambda vendor, what: request.node.user_properties.append((SEEN, f"{request.node.name}: {what}"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what `seen` kept."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    for report in reports:
+        for name, what in getattr(report, "user_properties", ()):
+            if name == SEEN and report.when == "call":
+                terminalreporter.write_line(what)
 
 
 @pytest.fixture(params=VENDORS)

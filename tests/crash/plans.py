@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +18,8 @@ from tests.crash.stage import Clock, lines
 from tests.databases import Server
 
 T = TypeVar("T")
+Seen = Callable[[str, str], None]
+"""Takes a vendor and what was seen on it."""
 Blows = Mapping[str, Any]
 """What becomes of one process: `plan` names blows by point, `after` seconds until it is gone wherever it is."""
 

@@ -8,6 +8,8 @@ import re
 import signal
 import sqlite3
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -86,50 +88,48 @@ def vanish_after(seconds: float | None) -> None:
         signal.setitimer(signal.ITIMER_REAL, HANGS_AFTER)
 
 
+LOCKER = (
+    "import sqlite3, sys\n"
+    "other = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)\n"
+    "other.execute('BEGIN IMMEDIATE')\n"
+    "print('locked', flush=True)\n"
+    "sys.stdin.read()\n"
+)
+
+
 class Trouble:
     """A store that fails from one point on, and comes back when `mend` is called."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._lock: sqlite3.Connection | None = None
+        self._locker: subprocess.Popen[bytes] | None = None
         self._full: sqlite3.Connection | None = None
-        self.struck = False
 
     def cut(self, _connection: Any) -> None:
         """PostgreSQL ends every connection of this database."""
-        self.struck = True
         with psycopg.connect(self._url, autocommit=True) as other:
             other.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND application_name = 'signoff'"
             )
 
-    def lock(self, connection: Any) -> None:
-        """Somebody else begins to write in the SQLite file, if nobody else does, and does not end."""
-        self.struck = True
-        if connection is not None:
-            connection.cursor(sqlite3.Cursor).execute("PRAGMA busy_timeout=20")
-        other = sqlite3.connect(self._url.removeprefix("sqlite:///"), timeout=0.02, isolation_level=None)
-        try:
-            other.execute("BEGIN IMMEDIATE")
-            self._lock = other
-        except sqlite3.OperationalError:
-            other.close()
+    def lock(self, _connection: Any) -> None:
+        """Another process begins to write in the SQLite file and does not end."""
+        command = [sys.executable, "-ISc", LOCKER, self._url.removeprefix("sqlite:///")]
+        self._locker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._locker.stdout is not None
+        assert self._locker.stdout.readline() == b"locked\n"
 
     def fill(self, connection: Any) -> None:
         """The disk is full for this SQLite connection."""
-        if connection is None:
-            return
-        self.struck = True
         self._full = connection
-        connection.cursor(sqlite3.Cursor).execute("PRAGMA max_page_count=1")  # as many as there are
+        connection.cursor(sqlite3.Cursor).execute("PRAGMA max_page_count=1")  # it means: as many as there are
 
     def mend(self) -> None:
         """All is well again."""
-        if self._lock is not None:
-            self._lock.rollback()
-            self._lock.close()
-            self._lock = None
+        if self._locker is not None:
+            self._locker.communicate()
+            self._locker = None
         if self._full is not None:
             self._full.cursor(sqlite3.Cursor).execute("PRAGMA max_page_count=1000000")
             self._full = None

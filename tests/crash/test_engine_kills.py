@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.crash.forks import Forks
-from tests.crash.plans import Blows, Place, Plans, live, spread
+from tests.crash.plans import Blows, Place, Plans, Seen, live, spread
 
 SAME = ("status", "values", "trace", "effects", "outbox", "asked", "faults", "recorded")
 
@@ -35,11 +35,11 @@ def suffer(plans: Plans, forks: Forks, blows: Sequence[Blows], calm: Any) -> tup
         return [f"{blows}: {each}" for each in differences(calm, found, place, fell)], fell
 
 
-def check(results: Sequence[tuple[list[str], int]], record: Any, what: str) -> int:
+def check(results: Sequence[tuple[list[str], int]], seen: Seen, what: str) -> int:
     """No plan went wrong; how many kills there were."""
     assert [wrong for each in results for wrong in each[0]] == []
     kills = sum(each[1] for each in results)
-    record(what, f"{len(results)} plans, {kills} kills")
+    seen(what, f"{len(results)} plans, {kills} kills")
     return kills
 
 
@@ -47,36 +47,34 @@ def at(point: int) -> Blows:
     return {"plan": {str(point): "kill"}}
 
 
-def test_killed_at_points_from_first_to_last_nothing_is_done_twice(
-    plans: Plans, forks: Forks, record_property: Any
-) -> None:
+def test_killed_at_points_from_first_to_last_nothing_is_done_twice(plans: Plans, forks: Forks, seen: Seen) -> None:
     calm = plans.undisturbed(forks, "engine_victim")
     assert (calm["status"], len(calm["outbox"]), len(calm["made"])) == ("finished", 2, 13)
     assert set(calm["made"].values()) == {1}
     points = range(3, len(calm["labels"]) - 20, 31)
     results = [suffer(plans, forks, [at(point)], calm) for point in points]
-    assert check(results, record_property, plans.vendor) == len(points)
+    assert check(results, seen, plans.vendor) == len(points)
 
 
 @pytest.mark.slow
 def test_killed_at_every_point_nothing_is_done_twice(
-    plans: Plans, forks: Forks, second_forks: Forks, record_property: Any
+    plans: Plans, forks: Forks, second_forks: Forks, seen: Seen
 ) -> None:
     calm = plans.undisturbed(forks, "engine_victim")
     plans.warm_up(second_forks)
     points = range(1, len(calm["labels"]) + 1)
     results = spread([forks, second_forks], lambda f, n: suffer(plans, f, [at(n)], calm), list(points))
     # Saves of parallel branches may come together, so that a run has a few points less.
-    assert check(results, record_property, plans.vendor) > len(points) - 30
+    assert check(results, seen, plans.vendor) > len(points) - 30
 
 
 @pytest.mark.slow
 def test_killed_at_any_instant_nothing_is_done_twice(
-    plans: Plans, forks: Forks, second_forks: Forks, record_property: Any
+    plans: Plans, forks: Forks, second_forks: Forks, seen: Seen
 ) -> None:
     calm = plans.undisturbed(forks, "engine_victim")
     plans.warm_up(second_forks)
     chance = random.Random(20270113)
     instants = [[{"after": chance.uniform(0.005, 0.25)} for _ in range(chance.randint(1, 3))] for _ in range(100)]
     results = spread([forks, second_forks], lambda f, blows: suffer(plans, f, blows, calm), instants)
-    assert check(results, record_property, plans.vendor) > 50
+    assert check(results, seen, plans.vendor) > 50

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.crash.forks import Forks
-from tests.crash.plans import Place, Plans, live, spread
+from tests.crash.plans import Place, Plans, Seen, live, spread
 
 SAME = ("ending", "values", "receipts", "sent", "effects", "open", "asked", "clicks", "faults")
 
@@ -43,11 +43,11 @@ def suffer(plans: Plans, forks: Forks, kills: Sequence[int], calm: Any, **order:
     return [f"killed at {where}: {each}" for each in wrong], fell, len(found["doubts"])
 
 
-def check(results: Sequence[tuple[list[str], int, int]], record: Any, what: str) -> tuple[int, int]:
+def check(results: Sequence[tuple[list[str], int, int]], seen: Seen, what: str) -> tuple[int, int]:
     """No plan went wrong; how many kills there were, and questions about lost answers."""
     assert [wrong for each in results for wrong in each[0]] == []
     kills, doubts = sum(each[1] for each in results), sum(each[2] for each in results)
-    record(what, f"{len(results)} plans, {kills} kills, {doubts} questions")
+    seen(what, f"{len(results)} plans, {kills} kills, {doubts} questions")
     return kills, doubts
 
 
@@ -58,30 +58,30 @@ def around_outside_calls(labels: Sequence[str]) -> list[int]:
 
 
 def test_killed_at_points_from_first_to_last_the_run_ends_as_if_nothing_had_happened(
-    plans: Plans, forks: Forks, record_property: Any
+    plans: Plans, forks: Forks, seen: Seen
 ) -> None:
     calm = plans.undisturbed(forks, "victim")
     assert calm["ending"] == "finished" and [kind for kind, *_ in calm["sent"]] == ["post", "sms"]
     points = sorted({*range(5, len(calm["labels"]) - 20, 61), *around_outside_calls(calm["labels"])[-7:]})
     results = [suffer(plans, forks, [point], calm) for point in points]
-    kills, _ = check(results, record_property, plans.vendor)
+    kills, _ = check(results, seen, plans.vendor)
     assert kills == len(points)
 
 
 def test_a_text_whose_answer_was_lost_becomes_a_question_and_never_two_texts(
-    plans: Plans, forks: Forks, record_property: Any
+    plans: Plans, forks: Forks, seen: Seen
 ) -> None:
     calm = plans.undisturbed(forks, "victim", blind=True)
     text = calm["labels"].index("before POST /messages") + 1
     assert calm["labels"][text - 1 : text + 2] == [f"{at} POST /messages" for at in ("before", "taken", "answered")]
     results = [suffer(plans, forks, [point], calm, blind=True) for point in (text - 1, text, text + 1, text + 2)]
-    assert check(results, record_property, plans.vendor) == (4, 4)
+    assert check(results, seen, plans.vendor) == (4, 4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("blind", [False, True], ids=["can be asked", "cannot be asked"])
 def test_killed_at_every_point_the_run_ends_as_if_nothing_had_happened(
-    plans: Plans, forks: Forks, second_forks: Forks, blind: bool, record_property: Any
+    plans: Plans, forks: Forks, second_forks: Forks, blind: bool, seen: Seen
 ) -> None:
     calm = plans.undisturbed(forks, "victim", blind=blind)
     plans.warm_up(second_forks)
@@ -89,14 +89,14 @@ def test_killed_at_every_point_the_run_ends_as_if_nothing_had_happened(
     if blind:  # all that differs is between the step that asks for the effects and its receipts
         points = range(points[-1] * 3 // 5, points[-1] + 1)
     results = spread([forks, second_forks], lambda f, n: suffer(plans, f, [n], calm, blind=blind), list(points))
-    kills, doubts = check(results, record_property, plans.vendor)
+    kills, doubts = check(results, seen, plans.vendor)
     assert kills > len(points) - 30  # which connections are used again is a matter of time, so runs differ by a few
     assert (doubts >= 3) == blind
 
 
 @pytest.mark.slow
 def test_killed_two_to_four_times_anywhere_the_run_ends_as_if_nothing_had_happened(
-    plans: Plans, forks: Forks, second_forks: Forks, record_property: Any
+    plans: Plans, forks: Forks, second_forks: Forks, seen: Seen
 ) -> None:
     calm = {blind: plans.undisturbed(forks, "victim", blind=blind) for blind in (False, True)}
     plans.warm_up(second_forks)
@@ -106,5 +106,5 @@ def test_killed_two_to_four_times_anywhere_the_run_ends_as_if_nothing_had_happen
         (chance.random() < 0.5, [chance.randint(1, last) for _ in range(chance.randint(2, 4))]) for _ in range(150)
     ]
     results = spread([forks, second_forks], lambda f, d: suffer(plans, f, d[1], calm[d[0]], blind=d[0]), deaths)
-    kills, _ = check(results, record_property, plans.vendor)
+    kills, _ = check(results, seen, plans.vendor)
     assert kills >= 150

@@ -13,7 +13,7 @@ from graphs.flow import Policy
 from storage import approvals, audit
 from storage.database import Database
 from tests.crash.forks import Forks
-from tests.crash.plans import Place, Plans, said, spread
+from tests.crash.plans import Place, Plans, Seen, said, spread
 from tests.crash.racers import GRAPH, runner_on
 from tests.crash.stage import Clock, lines
 from tests.crash.test_kill_matrix import SAME
@@ -23,8 +23,9 @@ ROUNDS = [8, pytest.param(200, marks=pytest.mark.slow)]
 
 
 @contextmanager
-def prepared(plans: Plans) -> Iterator[tuple[Place, Scene]]:
+def prepared(plans: Plans, forks: Forks) -> Iterator[tuple[Place, Scene]]:
     """A place, and a hand in it."""
+    plans.warm_up(forks)
     with plans.place() as place:
         database = Database(place.url, clock=Clock(place.folder / "clock"))
         yield place, Scene(database)
@@ -44,9 +45,9 @@ def race(forks: Forks, place: Place, name: str, racers: int, rounds: int) -> lis
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_of_eight_processes_that_decide_one_wins_and_seven_are_told_who_it_was(
-    plans: Plans, forks: Forks, rounds: int, record_property: Any
+    plans: Plans, forks: Forks, rounds: int, seen: Seen
 ) -> None:
-    with prepared(plans) as (place, scene):
+    with prepared(plans, forks) as (place, scene):
         for number in range(rounds):
             ask(scene, number)
         approved = 0
@@ -62,14 +63,14 @@ def test_of_eight_processes_that_decide_one_wins_and_seven_are_told_who_it_was(
             assert sorted((click.counted, click.who) for click in clicks)[-1] == (True, f"U{winner}")
             assert [click.counted for click in clicks].count(False) == 7
         assert audit.verify(scene.database) == []
-        record_property(plans.vendor, f"{rounds} rounds, {approved} approved, {rounds - approved} declined")
+        seen(plans.vendor, f"{rounds} rounds, {approved} approved, {rounds - approved} declined")
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_a_click_at_the_instant_of_expiry_counts_or_is_told_it_came_too_late(
-    plans: Plans, forks: Forks, rounds: int, record_property: Any
+    plans: Plans, forks: Forks, rounds: int, seen: Seen
 ) -> None:
-    with prepared(plans) as (place, scene):
+    with prepared(plans, forks) as (place, scene):
         for number in range(rounds):
             # Half an hour's room, because the clock goes on by itself too.
             ask(scene, number, Policy(expires_after=timedelta(hours=number, minutes=30)))
@@ -89,14 +90,14 @@ def test_a_click_at_the_instant_of_expiry_counts_or_is_told_it_came_too_late(
         statuses = [scene.status(f"ask {number}") for number in range(rounds)]
         assert statuses.count("expired") == expired
         assert audit.verify(scene.database) == []
-        record_property(plans.vendor, f"{rounds} rounds, {expired} expired, {rounds - expired} approved")
+        seen(plans.vendor, f"{rounds} rounds, {expired} expired, {rounds - expired} approved")
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_of_two_answers_to_one_pause_one_counts_and_what_follows_happens_once(
-    plans: Plans, forks: Forks, rounds: int, record_property: Any
+    plans: Plans, forks: Forks, rounds: int, seen: Seen
 ) -> None:
-    with prepared(plans) as (place, scene):
+    with prepared(plans, forks) as (place, scene):
         runner = runner_on(scene.database, place.folder)
         for number in range(rounds):
             runner.invoke(GRAPH, {}, f"step-{number}")
@@ -113,20 +114,20 @@ def test_of_two_answers_to_one_pause_one_counts_and_what_follows_happens_once(
         assert sorted(lines(place.folder / "calls")) == threads
         assert sorted(lines(place.folder / "outbox")) == [f"post {thread}:2:0" for thread in threads]
         runner.store.close()  # type: ignore[attr-defined]
-        record_property(plans.vendor, f"{rounds} rounds, {by_others} advanced by who had not answered")
+        seen(plans.vendor, f"{rounds} rounds, {by_others} advanced by who had not answered")
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
 def test_of_four_sweeping_processes_one_sends_each_reminder(
-    plans: Plans, forks: Forks, rounds: int, record_property: Any
+    plans: Plans, forks: Forks, rounds: int, seen: Seen
 ) -> None:
-    with prepared(plans) as (place, scene):
+    with prepared(plans, forks) as (place, scene):
         for number in range(rounds):
             later = [hours(number + part) for part in (0.5, 1.5)]
             ask(scene, number, Policy(remind_after=tuple(later)))
         sent = [one for answers in race(forks, place, "remind", 4, rounds + 1) for each in answers for one in each]
         assert sorted(sent) == sorted(f"remind:ask {n}:{stage}" for n in range(rounds) for stage in (1, 2))
-        record_property(plans.vendor, f"{rounds + 1} sweeps each, {len(sent)} reminders")
+        seen(plans.vendor, f"{rounds + 1} sweeps each, {len(sent)} reminders")
 
 
 # ---- an owner who comes back too late --------------------------------------------------------------------------------
@@ -158,21 +159,19 @@ def freeze(plans: Plans, forks: Forks, calm: Any, point: int) -> tuple[list[str]
         return [f"frozen at {point} ({calm['labels'][point - 1]}): {each}" for each in wrong], found["refused"]
 
 
-def test_an_owner_frozen_beyond_its_lease_saves_nothing_any_more(
-    plans: Plans, forks: Forks, record_property: Any
-) -> None:
+def test_an_owner_frozen_beyond_its_lease_saves_nothing_any_more(plans: Plans, forks: Forks, seen: Seen) -> None:
     calm = plans.undisturbed(forks, "victim")
     points = [n for n in outside_of_writes(calm["labels"]) if "before POST" not in calm["labels"][n - 1]]
     results = [freeze(plans, forks, calm, point) for point in points[10 : len(points) - 30 : len(points) // 9]]
     assert [wrong for each in results for wrong in each[0]] == []
     refused = [each[1] for each in results]
     assert sum(refused) >= len(results) // 2
-    record_property(plans.vendor, f"{len(results)} freezes, {sum(refused)} refused saves")
+    seen(plans.vendor, f"{len(results)} freezes, {sum(refused)} refused saves")
 
 
 @pytest.mark.slow
 def test_an_owner_frozen_at_any_point_saves_nothing_any_more(
-    plans: Plans, forks: Forks, second_forks: Forks, record_property: Any
+    plans: Plans, forks: Forks, second_forks: Forks, seen: Seen
 ) -> None:
     calm = plans.undisturbed(forks, "victim")
     plans.warm_up(second_forks)
@@ -182,7 +181,7 @@ def test_an_owner_frozen_at_any_point_saves_nothing_any_more(
     assert [wrong for each in results for wrong in each[0]] == []
     refused = sum(each[1] for each in results)
     assert refused > len(points) // 2
-    record_property(plans.vendor, f"{len(results)} freezes, {refused} refused saves")
+    seen(plans.vendor, f"{len(results)} freezes, {refused} refused saves")
 
 
 def test_only_who_is_frozen_right_between_the_check_and_the_request_sends_twice(plans: Plans, forks: Forks) -> None:

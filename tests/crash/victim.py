@@ -59,10 +59,12 @@ class Victim:
         self.trouble = Trouble(order["url"])
         self.points = Points(plan_of(order.get("plan", {}), self.trouble))
         self.practice = Practice(self.folder / "practice.db", self.clock.now)
-        self.refused = 0
-        self.failures: list[list[Any]] = []
+        self.refused = self.naps = 0
+        self.failures: list[dict[str, Any]] = []
         watch_drivers(self.points)
         self.parts = self._build(order)
+        if "lock" in order.get("plan", {}).values():  # otherwise it waits half a minute each time
+            self.parts.database.write("~", lambda tx: tx.connection.execute("PRAGMA busy_timeout=20").close())
 
     def _build(self, order: Mapping[str, Any]) -> Parts:
         settings = load_settings(database_url=order["url"], model_journal=self.folder / "journal")
@@ -106,14 +108,19 @@ class Victim:
             return False
         if found[0].ending:
             return True
+        sleeps = False
         try:
             self.parts.runner.advance(found[0].thread_id)
         except ClaimLost:
             self.refused += 1
         except (NotNow, RunEnded):
-            pass
-        for asked in approvals.open_for(self.parts.database):
+            sleeps = True
+        waiting = approvals.open_for(self.parts.database)
+        for asked in waiting:
             self._decide(asked)
+        if sleeps and not waiting:  # nobody can do anything before some time has passed
+            self.naps += 1
+            self.clock.move()
         return False
 
     def _decide(self, asked: ApprovalRow) -> None:
@@ -131,9 +138,9 @@ class Victim:
         return any(entry["kind"] == kind for entry in self.practice.outbox())
 
     def _wait_for_store(self, error: StoreFailed) -> None:
-        """The store fails: note what had been called by then, mend it, and come back when the claim has lapsed."""
+        """The store fails: mend it, note what had been called by then, and come back when the claim has lapsed."""
         self.trouble.mend()
-        self.failures.append([str(error), len(lines(self.folder / "journal"))])
+        self.failures.append({"error": str(error), **self.books()})
         self.clock.move()
 
     # ---- looking -----------------------------------------------------------------------------------------------------
@@ -173,6 +180,7 @@ class Victim:
             "books": self.books(),
             "refused": self.refused,
             "failures": self.failures,
+            "naps": self.naps,
             "labels": self.points.labels,
         }
 

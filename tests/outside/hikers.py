@@ -64,13 +64,13 @@ class Remembering(WebClient):
         self.answers: list[tuple[str, JsonObject]] = []
         self.news = threading.Condition()
 
-    def api_call(self, api_method: str, **arguments: Any) -> Any:  # type: ignore[override]
+    def api_call(self, api_method: str, **arguments: Any) -> Any:
         try:
             answer = super().api_call(api_method, **arguments)
         except SlackApiError as error:
-            self._keep(api_method, dict(error.response.data))
+            self._keep(api_method, error.response.data)
             raise
-        self._keep(api_method, dict(answer.data))
+        self._keep(api_method, answer.data)
         return answer
 
     def answered(self, method: str) -> list[JsonObject]:
@@ -83,7 +83,7 @@ class Remembering(WebClient):
         with self.news:
             return self.news.wait_for(lambda: len(self.answers) > seen, seconds)
 
-    def _keep(self, method: str, answer: JsonObject) -> None:
+    def _keep(self, method: str, answer: Any) -> None:
         with self.news:
             self.answers.append((method, answer))
             self.news.notify_all()
@@ -155,7 +155,7 @@ class Workspace:
         """emulate's own page about what it has recorded, as text."""
         query = urlencode({"tab": tab, "channel": self.channels[channel]})
         with urllib.request.urlopen(f"{self.url}/?{query}", timeout=10) as answer:
-            return html.unescape(answer.read().decode())
+            return html.unescape(str(answer.read(), "utf-8"))
 
 
 class Hikers:
@@ -201,7 +201,7 @@ class Hikers:
     def send(self, body: bytes, kind: str = "application/x-www-form-urlencoded", **headers: str) -> Acked:
         """A request as Slack signs it, by Slack's own code; `headers` replace what is sent otherwise."""
         stamp = str(int(time.time()))
-        signed = SignatureVerifier(SECRET).generate_signature(timestamp=stamp, body=body)
+        signed = SignatureVerifier(SECRET).generate_signature(timestamp=stamp, body=body) or ""
         sent = {"Content-Type": kind, "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signed, **headers}
         url = f"http://127.0.0.1:{self._server.effective_port}/slack/events"
         begun = time.monotonic()
@@ -342,7 +342,7 @@ class Hikers:
 
 def everything(message: Mapping[str, Any]) -> str:
     """All text of a message."""
-    return message["text"] + "\n" + "\n".join(texts(message.get("blocks", [])))
+    return "\n".join([str(message["text"]), *texts(message.get("blocks", []))])
 
 
 def entered(blocks: Iterable[Mapping[str, Any]], changed: Mapping[str, str]) -> JsonObject:

@@ -138,6 +138,13 @@ class OnTheirs:
     def answer(self, value: JsonValue) -> Any:
         return self.call(TheirCommand(resume={"answer": value}))
 
+    def answer_by_id(self, ident: str, value: JsonValue) -> Any:
+        return self.call(TheirCommand(resume={ident: {"answer": value}}))
+
+    def asked_id(self) -> str:
+        with opened(self.folder, self.graph) as graph:
+            return str(graph.get_state(self.config).interrupts[0].id)
+
     def history(self) -> list[Any]:
         """From the state after the input to the newest."""
         with opened(self.folder, self.graph) as graph:

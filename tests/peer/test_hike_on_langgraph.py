@@ -84,7 +84,7 @@ def test_two_workers_that_resume_one_approval_send_once_here_and_twice_there(tmp
 
 
 def test_a_late_click_is_refused_here_and_approves_what_it_has_not_seen_there(tmp_path: Path) -> None:
-    """One person asks for changes, another clicks Approve under the old text."""
+    """One person asks for changes, another clicks Approve under the old text. Given by id it is dropped there."""
     later = "Hike Sat 5 Dec: Fern Hollow, start 08:00. Bring water, layers and a lamp."
     scene = Scene([*happy(), *AGAIN[:2], writes(later)])
     stage, ident, approval = shown_on_ours(scene)
@@ -94,14 +94,16 @@ def test_a_late_click_is_refused_here_and_approves_what_it_has_not_seen_there(tm
     assert (stage.post.sent, stage.runner.get_state("run-1").status) == ([], "waiting")
 
     run, approval = shown_on_theirs(scene, tmp_path)
-    asked = run.answer({**approval, "verdict": "changes"})  # type: ignore[dict-item]
-    assert asked["payload"]["draft"]["text"]["value"] == later
+    before = run.asked_id()
+    run.answer({**approval, "verdict": "changes"})  # type: ignore[dict-item]
+    assert run.answer_by_id(before, approval)["payload"]["draft"]["text"]["value"] == later
+    assert run.sent == []
     run.answer(approval)
     assert run.sent == SENT
 
 
 def test_a_draft_edited_while_it_waits_is_shown_anew_here_and_sent_as_it_was_there(tmp_path: Path) -> None:
-    """There the node asks about the new text and is handed the answer to the old one."""
+    """There the node asks about the new text and is handed the answer to the old one, unless that is given by id."""
     stage, ident, approval = shown_on_ours(Scene(happy()))
     stage.runner.update_state("run-1", {"draft": EDITED})
     waiting = stage.runner.resume("run-1", {ident: approval})
@@ -109,8 +111,11 @@ def test_a_draft_edited_while_it_waits_is_shown_anew_here_and_sent_as_it_was_the
     assert stage.post.sent == []
 
     run, approval = shown_on_theirs(Scene(happy()), tmp_path)
+    before = run.asked_id()
     with opened(run.folder, run.graph) as graph:
         graph.update_state(run.config, {"draft": EDITED})
+    assert run.answer_by_id(before, approval)["payload"]["draft"]["text"]["value"] == EDITED
+    assert run.sent == []
     assert run.answer(approval) is None
     assert run.sent == SENT
 
