@@ -9,7 +9,7 @@ from typing import Any
 from sqlmodel import col, select
 
 from bot.blocks.difference import Change
-from bot.blocks.phrases import mention, people
+from bot.blocks.phrases import mention, people, sent
 from bot.blocks.question import EffectCard, QuestionCard
 from bot.blocks.reading import LoggedStep, RunLog
 from bot.blocks.review import ReviewCard, Vote
@@ -69,6 +69,19 @@ def _review_card(parts: Parts, asked: ApprovalRow, clicks: Sequence[DecisionRow]
         reason=last.reason if last else "",
         expires_at=asked.expires_at,
         undo_until=asked.undo_until,
+        notes=_sent_earlier(parts, asked.root),
+    )
+
+
+def _sent_earlier(parts: Parts, root: str) -> tuple[str, ...]:
+    """What the lines that a run was forked from have sent already."""
+    with parts.database.read() as session:
+        first = session.get(CheckpointRow, (root, 0))
+    if first is None or first.source != "fork":
+        return ()
+    return tuple(
+        fill("An earlier line has sent this already: {what}", what=sent(each.kind, each.to))
+        for each in parts.runner.sent_before(root)
     )
 
 

@@ -43,6 +43,7 @@ _RECORD = (
     runs.c.ending,
     runs.c.error,
 )
+_NAMES = tuple(column.name for column in _RECORD)
 _SELECT_RUN = prepare(sa.select(*_RECORD).where(runs.c.thread_id == sa.bindparam("thread")))
 _SPEND = prepare(
     sa.update(runs)
@@ -88,9 +89,9 @@ def insert_run(tx: Transaction, run: RunRecord, *, due: bool) -> bool:
             due_at=tx.now if due else None,
             ending=run.ending,
             error=dump(run.error),
-            calls=0,
-            input_tokens=0,
-            output_tokens=0,
+            calls=run.spent.calls,
+            input_tokens=run.spent.input_tokens,
+            output_tokens=run.spent.output_tokens,
             created_at=tx.now,
             ended_at=None,
         ).rowcount
@@ -106,8 +107,9 @@ def select_run(tx: Transaction, thread_id: str) -> RunRecord:
 
 
 def _read_run(*row: Any) -> RunRecord:
-    *record, pause_before, ending, error = row
-    return RunRecord(*record, tuple(load(pause_before)), ending, load(error))
+    about = dict(zip(_NAMES, row, strict=True))
+    about |= {"pause_before": tuple(load(about["pause_before"])), "error": load(about["error"])}
+    return RunRecord(**about)
 
 
 def unknown(thread_id: str) -> UnknownThread:

@@ -68,7 +68,7 @@ def prepare(statement: sa.Executable) -> Prepared:
 @cache
 def _style(dialect: str) -> sa.Dialect:
     """One dialect for all statements, otherwise each of them makes up anew how every type is written there."""
-    return sqlite.dialect(paramstyle="qmark") if dialect == "sqlite" else PGDialect_psycopg()  # type: ignore[no-untyped-call,no-any-return]
+    return sqlite.dialect(paramstyle="qmark") if dialect == "sqlite" else PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
 
 def _compile(statement: Any, dialect: str) -> Compiled:

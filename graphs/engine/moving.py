@@ -12,7 +12,7 @@ from graphs.engine.errors import GraphError, UpdateRefused
 from graphs.engine.graph import Graph
 from graphs.engine.merge import full_text, raw_values
 from graphs.engine.state import State, defaults_of, keys_of, revive
-from graphs.engine.values import dump
+from graphs.engine.values import dump, load
 
 Move = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Maps the JSON values of an old version's state to those of the new one."""
@@ -28,7 +28,7 @@ def moved_row(graph: Graph[Any], loaded: Loaded, move: Move, author: str) -> Row
     if gone := [task.node for task in (*after.tasks, *after.after) if task.node not in graph.specs]:
         raise GraphError(f"The run stands before {gone[0]!r}, which {graph.name} v{graph.version} does not have.")
     values = _fit(graph, move(raw_values(loaded.rows)))
-    meta = dump({"moved": [loaded.run.version, graph.version]})
+    meta = dump({"moved": [loaded.run.version, graph.version], "steps": load(head.meta).get("steps", 0)})
     return Row(head.thread_id, head.step + 1, "update", head.next, full_text(graph.state, values), True, meta, author)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import queue
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
@@ -25,6 +25,7 @@ from graphs.engine.values import dump, load
 
 POOL = ThreadPoolExecutor(max_workers=10_000, thread_name_prefix="node")
 """Grows as needed and reuses idle threads: parallel branches of nested graphs never wait for one another's threads."""
+TOGETHER = 0.002  # seconds that a finished task waits for its siblings before it is kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,15 +266,23 @@ def run_all(jobs: Sequence[Callable[[], Outcome]], finished: Callable[[Sequence[
         future.add_done_callback(done.put)
     left, failure = len(jobs), None
     while left:
-        batch = [done.get()]
-        while not done.empty():
-            batch.append(done.get())
+        batch = [done.get(), *_soon(done, left - 1)]
         left -= len(batch)
         if left and failure is None:
             failure = _keep([future.result() for future in batch if future.exception() is None], finished)
     if failure is not None:
         raise failure
     return [future.result() for future in futures]
+
+
+def _soon(done: queue.SimpleQueue[Future[Outcome]], most: int) -> Iterator[Future[Outcome]]:
+    """Those that follow at once: quick siblings are kept in one save, or need none because the step is whole."""
+    end = time.monotonic() + TOGETHER
+    for _ in range(most):
+        try:
+            yield done.get(timeout=max(end - time.monotonic(), 0))
+        except queue.Empty:
+            return
 
 
 def _keep(outcomes: Sequence[Outcome], finished: Callable[[Sequence[Outcome]], None]) -> Exception | None:

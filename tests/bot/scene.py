@@ -209,8 +209,9 @@ class Scene:
         return run
 
     def run(self) -> RunRow:
-        """The newest run in the database."""
-        return runs.recent(self.bot.parts.database, 1)[0]
+        """The newest run in the database, once there is one."""
+        found: list[RunRow] = self.settles(self.runs, "a run")
+        return found[0]
 
     def runs(self) -> list[RunRow]:
         """All runs in the database, the newest first."""

@@ -48,10 +48,15 @@ def within_writes(labels: Sequence[str]) -> list[int]:
     return sorted({*range(1, len(labels) + 1)} - {*outside_of_writes(labels)})
 
 
+def anywhere(labels: Sequence[str]) -> list[int]:
+    """Every point."""
+    return list(range(1, len(labels) + 1))
+
+
 WAYS = [
     ("fill", "sqlite", within_writes),
     ("lock", "sqlite", outside_of_writes),
-    pytest.param("cut", "postgresql", lambda labels: list(range(1, len(labels) + 1)), marks=pytest.mark.postgres),
+    pytest.param("cut", "postgresql", anywhere, marks=pytest.mark.postgres),
 ]
 
 

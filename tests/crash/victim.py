@@ -57,7 +57,8 @@ class Victim:
         self.folder = Path(order["folder"])
         self.clock = Clock(self.folder / "clock")
         self.trouble = Trouble(order["url"])
-        self.points = Points(plan_of(order.get("plan", {}), self.trouble))
+        plan = plan_of(order.get("plan", {}), self.trouble)
+        self.points = Points(plan, without=("signoff-heartbeat", "signoff-writer"))
         self.practice = Practice(self.folder / "practice.db", self.clock.now)
         self.refused = self.naps = 0
         self.failures: list[dict[str, Any]] = []
