@@ -188,10 +188,10 @@ def _decide(parts: Parts, approval: str, who: str, wish: Wish, json: bool) -> No
     if json:
         terminal.as_json({**_outcome_data(outcome), "run": {"thread_id": outcome.root, "status": status}})
     elif outcome.result != "refused":
-        terminal.out.print(f"{outcome.sentence} The run is {status}.", markup=False)
+        terminal.out.print(f"{terminal.named(parts, outcome.sentence)} The run is {status}.", markup=False)
     if outcome.result == "refused":
         if not json:
-            terminal.err.print(f"signoff: {outcome.sentence}", style="red", markup=False)
+            terminal.err.print(f"signoff: {terminal.named(parts, outcome.sentence)}", style="red", markup=False)
         raise typer.Exit(1)
 
 

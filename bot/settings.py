@@ -155,7 +155,7 @@ class Settings(BaseSettings):
     """How long an approval can be undone before anything goes out."""
 
     calls_a_day: int = Field(300, ge=1)
-    """The most model calls a day for one person."""
+    """The most model calls a day, of everybody together."""
     calls_a_run: int = Field(40, ge=1)
     """The most model calls for one run."""
     tokens_a_run: int = Field(400_000, ge=1)

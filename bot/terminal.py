@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bot.parts import Parts
+from bot.people import UnknownPerson
 from bot.pictures import request_of, run_log, spent_of
 from graphs.engine.events import Chunk, EffectSettled, Event, StepCommitted
 from storage import approvals, ledger, runs
@@ -31,6 +33,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)
+
+
+def named(parts: Parts, sentence: str) -> str:
+    """A sentence that names people as `<@ID>`, with their names instead."""
+    return re.sub(r"<@(\w+)>", lambda found: _name(parts, found[1]), sentence)
+
+
+def _name(parts: Parts, user: str) -> str:
+    try:
+        return parts.people.profile(user).name
+    except UnknownPerson:
+        return user
 
 
 def show_event(event: Event) -> None:

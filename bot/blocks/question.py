@@ -106,7 +106,7 @@ def effect_message(card: EffectCard) -> Json:
     """What is not known to have gone out, with *It went out · Send again · Stop*."""
     what = sent(card.kind, card.to)
     told = fill(
-        "*{what}* was requested at {at}, and no answer came back. It may or may not have gone out.",
+        "*{what}* was requested {at}, and no answer came back. It may or may not have gone out.",
         what=what,
         at=moment(card.sent_at),
     )

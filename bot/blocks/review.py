@@ -219,7 +219,7 @@ def _settled(card: ReviewCard) -> list[Json]:
     parts += [moment(card.at)] if card.at else []
     blocks = [section(joined(parts, " · "))]
     if card.status == "approved" and card.undo_until:
-        blocks += [section(fill("It goes out at {at}. Until then it can be undone.", at=moment(card.undo_until)))]
+        blocks += [section(fill("It goes out {at}. Until then it can be undone.", at=moment(card.undo_until)))]
     if card.reason:
         blocks += [context("Reason"), {"type": "section", "text": plain(card.reason, _REASON)}]
     return blocks

@@ -20,7 +20,12 @@ _KEYS = join(
 
 
 def compose_box(screen: Screen, commands: Sequence[Command], thread_ts: str = "") -> Html:
-    """The form. Slash commands, as in the manifest, are offered outside threads only, as in Slack."""
+    """The form, or a way into a channel that the person is no member of.
+
+    Slash commands, as in the manifest, are offered outside threads only, as in Slack.
+    """
+    if screen.channel and screen.me.id not in screen.channel.members:
+        return _joining(screen)
     key, label = ("thread-box", "Reply…") if thread_ts else ("box", f"Message {_sign(screen)}{title_of(screen)}")
     choices = [*([] if thread_ts else _commands(commands, key)), *_names(screen, key)]
     box = element(
@@ -39,6 +44,12 @@ def compose_box(screen: Screen, commands: Sequence[Command], thread_ts: str = ""
     listing = element("ul", *choices, id=f"{key}-list", role="listbox", aria_label="Suggestions", hidden=True)
     bar = element("div", Html("") if thread_ts else element("small", _KEYS), send, class_="bar")
     return element("form", listing, box, bar, class_="composer", data_thread=thread_ts or None, novalidate=True)
+
+
+def _joining(screen: Screen) -> Html:
+    name = f"#{title_of(screen)}"
+    join_it = element("button", f"Join {name}", type="button", class_="button", data_join=True)
+    return element("div", element("span", f"You are not in {name}."), join_it, class_="composer joining")
 
 
 def _sign(screen: Screen) -> str:

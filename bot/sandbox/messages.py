@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from bot.sandbox.courier import NOT_CONNECTED
 from bot.sandbox.emoji import EMOJI
 from bot.sandbox.markup import Html, element, join, stamped
 from bot.sandbox.mrkdwn import moment, mrkdwn
@@ -15,7 +16,7 @@ from bot.sandbox.records import Delivery, JsonObject, Message
 from bot.sandbox.render import blocks_html, folded
 from bot.sandbox.screen import Screen, address, avatar, first_name, full_name, ts_moment
 
-_DECIDERS = re.compile(r"([^·\n]*) may (?:decide|answer)\b")
+_DECIDERS = re.compile(r"([^·\n]*) may (decide|answer)\b")
 _NAMED = re.compile(r"<@(\w+)>")
 
 
@@ -95,6 +96,8 @@ def trouble_of(delivery: Delivery | None) -> str:
     match delivery:
         case Delivery(status="late"):
             return "The app did not answer within 3 seconds. Look here again before you press once more."
+        case Delivery(status="failed", problem=problem) if problem == NOT_CONNECTED:
+            return "The app could not be reached, so this did not count. Press again once it is running."
         case Delivery(status="failed", problem=problem):
             return f"The app could not be reached, or answered wrongly ({problem})."
     return ""
@@ -143,13 +146,13 @@ def _asks(blocks: Iterable[JsonObject]) -> bool:
     """Whether a decision is waited for here: there is something to press, and a first choice or a word on who may."""
     elements = [part for block in blocks if block.get("type") == "actions" for part in block.get("elements") or []]
     is_first_choice = any(part.get("style") == "primary" and not part.get("url") for part in elements)
-    return bool(elements) and (is_first_choice or _said_deciders(blocks) is not None)
+    return bool(elements) and (is_first_choice or any(_said_deciders(blocks)))
 
 
-def _said_deciders(blocks: Iterable[JsonObject]) -> str | None:
-    """What stands before "may decide" or "may answer" in the message."""
+def _said_deciders(blocks: Iterable[JsonObject]) -> tuple[str, str]:
+    """What stands before "may decide" or "may answer" in the message, and which of the two."""
     found = (_DECIDERS.search(text) for block in blocks for text in _texts(block))
-    return next((match[1] for match in found if match), None)
+    return next(((match[1], match[2]) for match in found if match), ("", ""))
 
 
 def _texts(part: Any) -> Iterator[str]:
@@ -166,7 +169,8 @@ def _open_as(drawn: Drawn) -> Html:
     screen, message = drawn.screen, drawn.message
     members = screen.channel.members if screen.channel else ()
     others = [other for other in screen.others() if other.id in members]
-    may, _, but = (_said_deciders(message.blocks) or "").partition(" but ")
+    deciders, verb = _said_deciders(message.blocks)
+    may, _, but = deciders.partition(" but ")
     named = set(_NAMED.findall(may)) or {one for one in members if but} - set(_NAMED.findall(but))
     is_mine = screen.me.id in named
     can = [] if is_mine else [other for other in others if other.id in named]
@@ -174,9 +178,9 @@ def _open_as(drawn: Drawn) -> Html:
         element("a", first_name(other), href=address(other.id, message.channel) + f"#m-{message.ts}", target="_blank")
         for other in can or others
     ]
-    told = f"{' or '.join(map(first_name, can))} can decide: open as " if can else "Open as "
+    told = f"{' or '.join(map(first_name, can))} can {verb}: open as " if can else "Open as "
     offer = [" ", told, join(links, " · ")] if links else []
-    you = ["You are ", element("b", first_name(screen.me)), " and can decide." if is_mine else "."]
+    you = ["You are ", element("b", first_name(screen.me)), f" and can {verb}." if is_mine else "."]
     return element("p", *you, *offer, class_="open-as")
 
 

@@ -67,6 +67,8 @@ class Acting(Protocol):
 
     def read(self, person: str, channel: str) -> None: ...
 
+    def join(self, person: str, channel: str) -> Channel: ...
+
     def direct_message(self, person: str, other: str) -> Channel: ...
 
 
@@ -104,6 +106,7 @@ class Page:
             "/do/submit": self._submit,
             "/do/close": self._close,
             "/do/read": self._read,
+            "/do/join": self._join,
             "/do/home": self._open_home,
             "/do/lab/kill": lambda person, body: self._act(self._lab.kill),
             "/do/lab/start": lambda person, body: self._act(self._lab.start),
@@ -241,6 +244,10 @@ class Page:
 
     def _read(self, person: str, body: JsonObject) -> str:
         self._people.read(person, str(body["channel"]))
+        return ""
+
+    def _join(self, person: str, body: JsonObject) -> str:
+        self._people.join(person, str(body["channel"]))
         return ""
 
     def _open_home(self, person: str, body: JsonObject) -> str:

@@ -128,8 +128,10 @@ class _Http:
     """Waitress in a thread of its own, which can be stopped."""
 
     def __init__(self, app: WsgiApp, port: int) -> None:
-        self._server = create_server(app, host=_HOST, port=port, threads=_THREADS, ident=None, asyncore_use_poll=True)
-        self.port: int = int(self._server.effective_port)
+        # Bound here, because Waitress starts its threads before it finds out that a port is taken.
+        listening = socket.create_server((_HOST, port))
+        self.port: int = int(listening.getsockname()[1])
+        self._server = create_server(app, sockets=[listening], threads=_THREADS, ident=None, asyncore_use_poll=True)
         self._thread = threading.Thread(target=self._server.run, name="sandbox-http")
         self._thread.start()
 

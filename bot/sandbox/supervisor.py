@@ -13,11 +13,14 @@ GRACE = 10.0  # seconds a bot has to stop at its next checkpoint before it is ki
 
 
 class Supervisor:
-    """Keeps one child running. `changed` is called whenever its state changes."""
+    """Keeps one child running. `changed` is called whenever its state changes.
+
+    `environment` is what the child gets on top of the process's own.
+    """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path, changed: Callable[[], None]):
         self._command = list(command)
-        self._environment = {**os.environ, **environment}
+        self.environment = dict(environment)
         self._log = log
         self._changed = changed
         self._lock = threading.Lock()
@@ -42,7 +45,7 @@ class Supervisor:
             with self._log.open("ab") as log:
                 self._child = subprocess.Popen(
                     self._command,
-                    env=self._environment,
+                    env={**os.environ, **self.environment},
                     stdin=subprocess.PIPE,  # closed when this process ends in any way, which the child notices
                     stdout=log,
                     stderr=log,

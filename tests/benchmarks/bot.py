@@ -1,4 +1,4 @@
-"""The bot as a process of its own beside the stand-in for Slack: how soon it is ready, answers, goes on, and its memory."""
+"""The bot as a process of its own beside the stand-in for Slack: its start, its answers, its memory."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ def resident(pid: int) -> float:
 
 def ready(places: Places, quick: bool) -> Iterator[Figure]:
     """From the start of the process until it listens, and what it weighs then; from the command to the card."""
-    for vendor in places.vendors:
+    for vendor in _vendors(places, quick):
         starts, sizes, first, later = [], [], [], []
-        for _ in range(1 if quick else 3):
+        for _ in range(1 if quick else 2):
             with office(places, vendor) as bot:
                 starts.append(bot.ready)
                 sizes.append(bot.memory())
@@ -138,6 +138,10 @@ def ready(places: Places, quick: bool) -> Iterator[Figure]:
         yield Figure("bot: memory when idle", vendor, "MB", {"ours": median(sizes)})
         note = f"the first one after the start {median(first):.0f} ms; 4 simulated model calls"
         yield Figure("bot: /plan-hike to the card", vendor, "ms", {"ours": median(later)}, note=note)
+
+
+def _vendors(places: Places, quick: bool) -> list[str]:
+    return places.vendors[:1] if quick else places.vendors
 
 
 def _command_to_card(bot: Office) -> float:
@@ -150,7 +154,7 @@ def _command_to_card(bot: Office) -> float:
 def clicks(places: Places, quick: bool) -> Iterator[Figure]:
     """Clicks on prepared approvals, one after another: until the ack, and until the next node begins."""
     number = 20 if quick else CLICKS
-    for vendor in places.vendors:
+    for vendor in _vendors(places, quick):
         with office(places, vendor) as bot:
             for n in range(number):
                 bot.ask(n)
@@ -177,7 +181,7 @@ def _approved_at(database: Database, root: str) -> float:
 
 def crowd(places: Places, quick: bool) -> Iterator[Figure]:
     """Memory while fifty runs wait for their models at the same time."""
-    for vendor in places.vendors:
+    for vendor in _vendors(places, quick):
         with office(places, vendor, SIGNOFF_MODEL_SECONDS="1", SIGNOFF_THREADS=str(IN_FLIGHT)) as bot:
             for n in range(IN_FLIGHT):
                 bot.ask(n)

@@ -41,19 +41,19 @@ def _import_engine() -> float:
 
     Model(value=1)
     TypeAdapter(list[int])
-    began = time.perf_counter()
+    began = time.process_time()
     import graphs.engine  # noqa: F401
 
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def _import_langgraph() -> float:
     import pydantic  # noqa: F401
 
-    began = time.perf_counter()
+    began = time.process_time()
     import langgraph.graph  # noqa: F401
 
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 _JOBS = {

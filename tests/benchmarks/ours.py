@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def talking(url: str, steps: int) -> list[float]:
 
 def durations(marks: list[float]) -> list[float]:
     """Milliseconds between times."""
-    return [(after - before) * 1000 for before, after in zip(marks, marks[1:], strict=False)]
+    return [(after - before) * 1000 for before, after in pairwise(marks)]
 
 
 def prepare_question(url: str, messages: int) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from tests import databases
 DURABLE = {**databases.SETTINGS, "fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
 
 
-@dataclass
+@dataclass(eq=False)
 class Places:
     """Where databases are made; `postgres` is None where its programs are not installed."""
 

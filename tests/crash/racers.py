@@ -23,6 +23,7 @@ from graphs.flow import Policy
 from storage import approvals
 from storage.checkpoints import SqlCheckpointer
 from storage.database import Database
+from storage.refusals import Actor
 from tests.crash.engine_victim import Deed, Outbox
 from tests.crash.points import Points
 from tests.crash.stage import Clock
@@ -52,24 +53,31 @@ class Everybody(tuple[str, ...]):
 
 
 class Step(State):
-    answer: str = ""
+    first: str = ""
+    second: str = ""
 
 
-def ask(state: Step, runtime: Runtime[Deed]) -> dict[str, Any]:
-    return {"answer": runtime.interrupt("Who is first?")}
+def ask_first(state: Step, runtime: Runtime[Deed]) -> dict[str, Any]:
+    return {"first": runtime.interrupt("first")}
+
+
+def ask_second(state: Step, runtime: Runtime[Deed]) -> dict[str, Any]:
+    return {"second": runtime.interrupt("second")}
 
 
 def act(state: Step, runtime: Runtime[Deed]) -> Command:
     runtime.once("call", lambda: runtime.deps.do(runtime.thread_id))
-    return Command(effects=[Post(to="C0HIKES01", content=state.answer)])
+    return Command(effects=[Post(to="C0HIKES01", content=f"{state.first} {state.second}")])
 
 
 GRAPH = (
     StateGraph(Step)
-    .add_node("ask", ask)
+    .add_node("ask_first", ask_first)
+    .add_node("ask_second", ask_second)
     .add_node("act", act)
-    .add_edge(START, "ask")
-    .add_edge("ask", "act")
+    .add_edge(START, "ask_first")
+    .add_edge(START, "ask_second")
+    .add_edge(["ask_first", "ask_second"], "act")
     .add_edge("act", END)
     .compile(name="step")
 )
@@ -107,6 +115,18 @@ class Racer:
             answers.append([told.result, told.refusal, told.by, told.sentence, told.status])
         return answers
 
+    def save(self) -> list[Answer]:
+        """Half of them approve the first draft, the others put another one in its place."""
+        database, answers = Database(self.url, clock=self.clock), list[Answer]()
+        for number in range(self.rounds):
+            wish: Any = (
+                {"verdict": "save", "edits": {"text": f"by {self.me}"}} if self.me % 2 else {"verdict": "approve"}
+            )
+            self.meet()
+            told = approvals.decide(database, f"ask {number}", actor=Actor(f"U{self.me}", "T1"), version=1, **wish)
+            answers.append([told.result, told.refusal])
+        return answers
+
     def expire(self) -> list[Answer]:
         """Half of them click while the others sweep, the first of whom moves the clock on to the moment of expiry."""
         parts, answers = self.parts(), list[Answer]()
@@ -123,18 +143,19 @@ class Racer:
         return answers
 
     def resume(self) -> list[Answer]:
-        """Half of them answer, the others take up whatever is due."""
+        """Two of them answer the first question, one the second, and one takes up whatever is due."""
         runner = runner_on(Database(self.url, clock=self.clock), self.folder)
         answers: list[Answer] = []
         for number in range(self.rounds):
             thread = f"step-{number}"
-            (asked,) = runner.store.interrupts(thread)
+            asked = {str(one.payload): one.id for one in runner.store.interrupts(thread)}
             self.meet()
             try:
-                if self.me % 2:
-                    runner.resume(thread, {asked.id: f"racer {self.me}"})
-                else:
+                if self.me == 0:
                     runner.advance(thread)
+                else:
+                    name = "second" if self.me == 2 else "first"
+                    runner.resume(thread, {asked[name]: f"racer {self.me}"})
                 answers.append(["advanced"])
             except (NotNow, RunEnded, StaleInterrupt, NothingPending) as error:
                 answers.append([type(error).__name__])

@@ -10,6 +10,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -76,8 +77,11 @@ def kill(_connection: Any) -> None:
 
 
 def freeze(_connection: Any) -> None:
-    """The process stands still until somebody wakes it."""
-    os.kill(os.getpid(), signal.SIGSTOP)
+    """The process stands still until somebody wakes it.
+
+    By its very thread: otherwise another one takes the signal, and this one goes on for a moment.
+    """
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def vanish_after(seconds: float | None) -> None:

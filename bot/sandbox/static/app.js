@@ -155,6 +155,9 @@ document.addEventListener("click", (event) => {
   }
   const more = target.closest(".more");
   if (more) toggleFold(more);
+  if (target.closest("[data-join]")) {
+    send("/do/join", { channel: page.channel }).then((trouble) => (trouble ? toast(trouble) : location.reload()));
+  }
   const lab = target.closest("[data-lab]");
   if (lab) send(`/do/lab/${lab.dataset.lab}`, {}).then(toast);
   const fault = target.closest("[data-fault]");

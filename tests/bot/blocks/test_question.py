@@ -85,7 +85,7 @@ def test_a_lost_answer_leaves_three_ways_on() -> None:
     payload = effect_message(made.effect())
     assert action_ids(payload) == [actions.WENT_OUT, actions.SEND_AGAIN, actions.STOP]
     assert made.TEXT in texts(payload)
-    assert any("*Text to +15035550134* was requested at" in text for text in texts(payload))
+    assert any("*Text to +15035550134* was requested " in text for text in texts(payload))
 
 
 def test_once_the_run_has_ended_nothing_is_sent_again() -> None:

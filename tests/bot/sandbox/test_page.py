@@ -230,10 +230,31 @@ def test_a_private_answer_is_seen_by_one_person_only(stage: Stage) -> None:
 def test_a_card_with_buttons_offers_the_other_people_of_the_channel(stage: Stage) -> None:
     card = stage.say(BOT_USER, "card", blocks=approval_card())
     shown = Text(window(stage))
-    assert "You are Ana. Open as Ben · Cleo" in shown.words
+    assert "You are Ana and can decide. Open as Ben · Cleo" in shown.words
+    assert "You are Cleo. Ana or Ben can decide: open as Ana · Ben" in Text(window(stage, CLEO)).words
     assert f"/?as={BEN}&channel={HIKES}#m-{card.ts}" in [a.get("href") for _, a in shown.tags]
     stage.say(BOT_USER, "settled", channel="C0OPS0001", blocks=approval_card()[:3])
     assert "You are Ana" not in window(stage, ANA, "C0OPS0001")
+
+
+@pytest.mark.parametrize(
+    ("told", "hint"),
+    [
+        ("Asked by <@U0BEN0002> · <@U0CLEO003> may answer", "You are Ana. Cleo can answer: open as Cleo"),
+        (
+            "anyone in <#C1> but <@U0ANA0001> may decide",
+            "You are Ana. Ben or Cleo can decide: open as Ben · Cleo",
+        ),
+        ("anyone in <#C0HIKES01> may decide", "You are Ana. Open as Ben · Cleo"),
+        ("Nobody is named", ""),
+    ],
+)
+def test_whoever_may_decide_by_the_cards_own_words_is_offered(stage: Stage, told: str, hint: str) -> None:
+    button = {"type": "button", "action_id": "a", "text": {"type": "plain_text", "text": "Run log"}, "value": "1"}
+    line = {"type": "context", "elements": [{"type": "mrkdwn", "text": told}]}
+    stage.say(BOT_USER, "card", blocks=(line, {"type": "actions", "block_id": "b", "elements": [button]}))
+    words = Text(window(stage)).words
+    assert hint in words if hint else "You are Ana" not in words
 
 
 def test_unread_messages_are_counted_and_marked(stage: Stage) -> None:

@@ -152,7 +152,7 @@ def test_a_card_leads_to_the_window_of_another_person(context: BrowserContext, s
     page = window(context, stage)
     with context.expect_page() as opened:
         page.get_by_role("article").get_by_role("link", name="Ben").click()
-    expect(opened.value.get_by_text("You are Ben.")).to_be_visible()
+    expect(opened.value.get_by_text("You are Ben and can decide.")).to_be_visible()
     assert opened.value.url.endswith(f"#m-{card.ts}")
 
 
@@ -228,6 +228,15 @@ def test_a_text_that_goes_out_appears_on_the_phone(context: BrowserContext, stag
     expect(page.get_by_role("log", name="Texts on the phone")).to_be_empty()
     stage.texts.append({"to": "+1 503 555 0134", "body": "Meet at 08:30", "at": 1_780_000_000})
     expect(page.get_by_role("log", name="Texts on the phone")).to_contain_text("Meet at 08:30")
+
+
+def test_somebody_new_joins_a_channel_and_can_write_there(context: BrowserContext, stage: Stage) -> None:
+    stage.workspace.leave(HIKES, BEN)
+    page = window(context, stage, BEN)
+    expect(page.get_by_role("combobox")).to_have_count(0)
+    page.get_by_role("button", name="Join #hikes").click()
+    expect(page.get_by_role("combobox", name="Message #hikes")).to_be_focused()
+    assert BEN in stage.workspace.channels()[1].members
 
 
 def test_a_draft_survives_a_look_at_another_channel(context: BrowserContext, stage: Stage) -> None:
