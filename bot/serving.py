@@ -14,6 +14,7 @@ from slack_bolt import App
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
 from waitress.server import create_server
+from waitress.wasyncore import close_all
 
 from bot.app import build, slack_client
 from bot.cards import Cards
@@ -137,4 +138,7 @@ def serve_http(bot: Bot, stop: threading.Event) -> None:
     thread.start()
     log.info("serving", host=settings.http_host, port=server.effective_port)
     stop.wait()
-    server.close()
+    server.task_dispatcher.shutdown()
+    # The loop closes its own sockets: closed by another thread, it would poll descriptors that are gone.
+    server.trigger.pull_trigger(lambda: close_all(server._map))
+    thread.join()

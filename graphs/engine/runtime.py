@@ -171,23 +171,27 @@ class Runtime(Generic[D]):
         """Ask and stop; on resume the node runs again from its top and this returns the answer.
 
         `ask` is a review, a question or plain JSON (for a machine). The answer is handed back only to the question it
-        was given to: if the node asks something else at the same place, that is asked anew.
+        was given to, and only if it can be read: otherwise the node's question is asked anew.
         """
         self._still_wanted()
         asks, payload = _describe(ask, self.node)
         n = self._counts["?"] = self._counts.get("?", -1) + 1
         digest = hashlib.blake2b(dump(payload).encode(), digest_size=8).hexdigest()
         place, asked = self._last_asked(n)
+        again = f"{n}.{int(asked['again']) + 1}" if asked else place
         if asked is None or asked["hash"] != digest:
-            place = place if asked is None else f"{n}.{int(asked['again']) + 1}"
-            self.paused = self._ask(asks, payload, digest, place, asked)
+            self.paused = self._ask(asks, payload, digest, again, asked)
             raise self.paused
         answer = self.known.get(f"answer:{place}")
         if answer is None:
             self.paused = Paused()
             raise self.paused
-        value = freeze(load(answer))
-        return value if asks == "signal" else ask.answered(value)
+        try:
+            value = freeze(load(answer))
+            return value if asks == "signal" else ask.answered(value)
+        except ValueError:  # not an answer to this question: kept for ever, it would fail every try
+            self.paused = self._ask(asks, payload, digest, again, asked)
+            raise self.paused from None
 
     def _last_asked(self, n: int) -> tuple[str, dict[str, Any] | None]:
         place, again = str(n), 0

@@ -176,6 +176,7 @@ def test_no_secret_is_shown_anywhere(put: pytest.MonkeyPatch) -> None:
         "SLACK_SIGNING_SECRET",
         "ANTHROPIC_API_KEY",
         "TWILIO_AUTH_TOKEN",
+        "SIGNOFF_ANSWER_TOKEN",
     ):
         put.setenv(name, "hunter2")
     put.setenv("SIGNOFF_DATABASE_URL", "postgresql+psycopg://signoff:hunter2@db/signoff")

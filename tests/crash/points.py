@@ -57,7 +57,7 @@ _watching: list[Points] = []
 
 
 def watch_drivers(points: Points) -> None:
-    """Put points around every statement, COMMIT and ROLLBACK of every connection made in this process from now on."""
+    """Put points around every statement and COMMIT of every connection made in this process from now on."""
     if not _watching:
         event.listen(sa.Engine, "do_connect", _connect)
     _watching[:] = [points]
@@ -103,9 +103,6 @@ def _sqlite_connection(points: Points) -> type[sqlite3.Connection]:
         def commit(self) -> None:
             _around(points, "COMMIT", self, super().commit)
 
-        def rollback(self) -> None:
-            _around(points, "ROLLBACK", self, super().rollback)
-
     return Connection
 
 
@@ -123,9 +120,6 @@ def _postgres_connection(points: Points) -> type[psycopg.Connection[Any]]:
 
         def commit(self) -> None:
             _around(points, "COMMIT", self, super().commit)
-
-        def rollback(self) -> None:
-            _around(points, "ROLLBACK", self, super().rollback)
 
     return Connection
 

@@ -166,8 +166,6 @@ def outside_of_writes(labels: Sequence[str]) -> list[int]:
         if not writing:
             found.append(n)
         writing = label in ("before BEGIN IMMEDIATE", "before BEGIN") or (writing and label != "after COMMIT")
-        if label in ("before ROLLBACK", "after COMMIT"):
-            writing = False
     return found
 
 

@@ -433,3 +433,29 @@ def test_an_empty_thread_name_and_one_with_a_slash_are_refused(bench: Bench) -> 
     for name in ("", "a/b"):
         with pytest.raises(RunError, match="cannot name a run"):
             Runner(bench.store).invoke(line(("a", logs("a"))), {}, name)
+
+
+class Age(Value):
+    """A question that only a whole number answers."""
+
+    asks: ClassVar[str] = "question"
+    text: str = "How old?"
+
+    def answered(self, value: JsonValue) -> int:
+        return int(str(value))
+
+
+def test_an_answer_that_cannot_be_read_is_void_and_the_question_is_asked_anew(bench: Bench) -> None:
+    def ask(state: Log, runtime: Runtime[Any]) -> dict[str, Any]:
+        return {"n": runtime.interrupt(Age())}
+
+    runner = bench.runner()
+    first = runner.invoke(line(("ask", ask)), {}, "t").interrupts[0]
+    again = runner.resume("t", {first.id: "quite old"})
+    assert again.status == "waiting"
+    second = again.interrupts[0]
+    assert second.id != first.id
+    assert second.payload == first.payload
+    with pytest.raises(StaleInterrupt):
+        runner.resume("t", {first.id: "41"})
+    assert runner.resume("t", {second.id: "41"}).values.to_json()["n"] == 41
