@@ -29,16 +29,15 @@ def _found() -> str | None:
 def _installed() -> str | None:
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return None
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    subprocess.run(["apt-get", "update", "-qq"], env=environment, **quiet)  # type: ignore[call-overload]
-    subprocess.run(["apt-get", "install", "-y", "-qq", "chromium"], env=environment, **quiet)  # type: ignore[call-overload]
+    for command in (["apt-get", "update", "-qq"], ["apt-get", "install", "-y", "-qq", "chromium"]):
+        subprocess.run(command, env=environment, capture_output=True, check=False)
     return _found()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all tests of a session."""
+    """One Chromium for the tests of a module: a longer life would leave its event loop running under other tests."""
     path = chromium()
     if path is None:
         pytest.skip(MISSING)

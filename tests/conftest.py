@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-pytest_plugins = ["tests.skips", "tests.databases"]
+pytest_plugins = ["tests.skips", "tests.databases", "tests.browsers"]
 
 
 def node_of_the_wheel() -> str | None:

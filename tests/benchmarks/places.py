@@ -52,9 +52,9 @@ class Places:
 
 
 @contextmanager
-def places() -> Iterator[Places]:
-    """Everything is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="signoff-bench-") as name:
+def places(where: Path | None = None) -> Iterator[Places]:
+    """Databases below `where`, or where temporary files are; everything is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="signoff-bench-", dir=where) as name:
         folder = Path(name)
         template = folder / "template.db"
         schema.migrate(f"sqlite:///{template}")

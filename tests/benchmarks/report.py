@@ -17,8 +17,8 @@ from tests.benchmarks.figures import Figure, Target
 PEERS = ("langgraph", "floor", "burr")
 
 
-def machine(before: float) -> dict[str, Any]:
-    """Where this was measured; `load` before and after, against the number of processors."""
+def machine(before: float, syncs: Sequence[float]) -> dict[str, Any]:
+    """Where this was measured; before and after, the load and the milliseconds the disk takes for a write."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processors": os.cpu_count(),
@@ -27,6 +27,7 @@ def machine(before: float) -> dict[str, Any]:
         "langgraph": version("langgraph"),
         "burr": version("apache-burr"),
         "load": [round(before, 1), round(os.getloadavg()[0], 1)],
+        "sync_ms": [round(sync, 2) for sync in syncs],
     }
 
 
@@ -48,10 +49,10 @@ def show(console: Console, figures: Sequence[Figure], about: dict[str, Any]) -> 
     for figure in figures:
         table.add_row(*_cells(figure))
     console.print(table)
-    load = " → ".join(map(str, about["load"]))
+    load, sync = (" → ".join(map(str, about[name])) for name in ("load", "sync_ms"))
     console.print(
-        f"{about['system']}, {about['processors']} processors, load {load}; Python {about['python']}, "
-        f"SQLite {about['sqlite']}, LangGraph {about['langgraph']}, Burr {about['burr']}."
+        f"{about['system']}, {about['processors']} processors, load {load}, {sync} ms to write to the disk; "
+        f"Python {about['python']}, SQLite {about['sqlite']}, LangGraph {about['langgraph']}, Burr {about['burr']}."
     )
 
 

@@ -137,6 +137,8 @@ class Racer:
                 answers.append([told.result, told.refusal])
             else:
                 if self.me == 0:
+                    for _ in range(number % 5):  # otherwise the clock is always ahead of the clicks
+                        approvals.find(parts.database, f"ask {number}")
                     self.clock.move(HOUR)
                 found = approvals.expire_due(parts.database)
                 answers.append(list(found))

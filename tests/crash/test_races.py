@@ -136,9 +136,9 @@ def test_of_two_answers_to_one_question_one_counts_and_none_to_another_is_lost(
             assert values["second"] == "racer 2"
             loser = {"racer 1": 3, "racer 3": 1}[values["first"]]
             assert answers[number][loser][0] in ("StaleInterrupt", "RunEnded", "NothingPending")
-        threads = sorted(f"step-{number}" for number in range(rounds))
-        assert sorted(lines(place.folder / "calls")) == threads
-        assert sorted(lines(place.folder / "outbox")) == [f"post {thread}:2:0" for thread in threads]
+        threads = [f"step-{number}" for number in range(rounds)]
+        assert sorted(lines(place.folder / "calls")) == sorted(threads)
+        assert sorted(lines(place.folder / "outbox")) == sorted(f"post {thread}:2:0" for thread in threads)
         runner.store.close()  # type: ignore[attr-defined]
         seen(plans.vendor, f"{rounds} rounds, {len(left)} left due")
 

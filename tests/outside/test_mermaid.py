@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from graphs.catalog import FLOWS
 from graphs.engine import END, START, Command, Graph, State, StateGraph
 from graphs.flow import Flow
 from graphs.plan_hike import FLOW
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.peer,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.peer]
 
 HOSTILE = [
     "end", "End", "END", "graph", "flowchart", "class", "classDef", "style", "linkStyle", "subgraph", "direction",
@@ -67,16 +61,14 @@ class Nothing(State):
 
 
 @pytest.fixture(scope="module")
-def page(packages: Path) -> Iterator[Page]:
+def page(packages: Path, browser: Browser) -> Iterator[Page]:
     """A page with Mermaid, which fails the test that makes it complain."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        page.on("pageerror", lambda error: pytest.fail(f"The page failed: {error}"))
-        page.add_script_tag(path=packages / "mermaid/dist/mermaid.min.js")
-        page.evaluate("mermaid.initialize({startOnLoad: false, securityLevel: 'strict'})")
-        yield page
-        browser.close()
+    page = browser.new_page()
+    page.on("pageerror", lambda error: pytest.fail(f"The page failed: {error}"))
+    page.add_script_tag(path=packages / "mermaid/dist/mermaid.min.js")
+    page.evaluate("mermaid.initialize({startOnLoad: false, securityLevel: 'strict'})")
+    yield page
+    page.close()
 
 
 def drawing(*names: str, labels: Sequence[str] = ()) -> Graph[Nothing]:

@@ -46,7 +46,14 @@ def test_a_text_that_does_not_fit_must_be_read_before_it_is_approved(text: str) 
 
 
 def test_key_facts_come_before_the_draft_and_the_others_in_small_print_after_it() -> None:
-    facts = {"Trailhead": "Fern Hollow", "When": "Saturday", "Rain": "10 %", "Trail": "8 km", "Bring": "water", "By": "us"}
+    facts = {
+        "Trailhead": "Fern Hollow",
+        "When": "Saturday",
+        "Rain": "10 %",
+        "Trail": "8 km",
+        "Bring": "water",
+        "By": "us",
+    }
     said = texts(review_message(made.card(review=made.review(facts=facts))))
     does = next(n for n, text in enumerate(said) if text.startswith("*Approve* sends"))
     assert said.index("*Trail*\n8 km") < said.index(made.TEXT) < does < said.index("*Bring* water · *By* us")

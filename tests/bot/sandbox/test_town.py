@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from bot.process import read_manifest
 from bot.sandbox.town import Town
 from tests.bot.sandbox.page_stage import ANA, BEN, CLEO, HIKES
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-in_browser = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
-]
+in_browser = pytest.mark.browser
 PATIENCE = 20.0  # seconds until something that should happen at once is given up
 STARTING = 60.0  # seconds a bot has to start on a busy machine
 BRISK = {"SIGNOFF_MODEL_SCRIPT": "straight", "SIGNOFF_SWEEP_SECONDS": "0.3"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
