@@ -9,8 +9,8 @@ from tests.bot.scene import BEN, HIKES, Scene
 
 
 def test_a_bot_at_work_is_well(scene: Scene) -> None:
-    scene.settles(lambda: scene.bot.health()["ok"], "the first sweep")
-    assert scene.bot.health() == {"ok": True, "wrong": [], "model": "simulated", "slack": "socket"}
+    well = {"ok": True, "wrong": [], "model": "simulated", "slack": "socket"}
+    assert scene.settles(lambda: scene.bot.health() == well, "the first sweep")
 
 
 def test_a_connection_that_slack_renews_loses_nothing_and_doubles_nothing(scene: Scene) -> None:
