@@ -30,9 +30,9 @@ class StoredBudget:
         if root.input_tokens + root.output_tokens >= self._tokens_a_run:
             raise OverBudget(f"The run has used its {self._tokens_a_run:,} tokens.")
         now = from_micros(self._database.now())
-        calls, _tokens = runs.usage(self._database, now.date().isoformat(), root.who)
+        calls, _tokens = runs.usage(self._database, now.date().isoformat())
         if calls >= self._calls_a_day:
-            raise OverBudget(f"Today's {self._calls_a_day} model calls of whoever asked are used up.", _midnight(now))
+            raise OverBudget(f"Today's {self._calls_a_day} model calls are used up.", _midnight(now))
 
 
 def _midnight(now: datetime) -> datetime:
