@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-# More for the program behind a target: make test ARGS="-k ledger -n 2"
+# More for the program behind a target: make test ARGS="-k ledger -n 0"
 ARGS ?=
 
 bin := .venv/bin
@@ -23,10 +23,10 @@ sandbox: $(run) ## Try Signoff in the browser, with nothing configured
 	$(bin)/signoff sandbox $(ARGS)
 
 test: $(dev) ## Run all tests but the slow ones
-	$(bin)/python -m pytest -m "not slow" $(ARGS)
+	$(bin)/python -m pytest -n auto -m "not slow" $(ARGS)
 
 check: lint types contracts ## Format, lint, types, contracts and every test: what CI runs
-	$(bin)/python -m pytest $(ARGS)
+	$(bin)/python -m pytest -n auto $(ARGS)
 
 format: $(dev) ## Lay out the code and mend what can be mended
 	$(bin)/ruff check --fix-only --quiet

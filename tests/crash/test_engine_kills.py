@@ -51,7 +51,7 @@ def test_killed_at_points_from_first_to_last_nothing_is_done_twice(plans: Plans,
     calm = plans.undisturbed(forks, "engine_victim")
     assert (calm["status"], len(calm["outbox"]), len(calm["made"])) == ("finished", 2, 13)
     assert set(calm["made"].values()) == {1}
-    points = range(3, len(calm["labels"]) - 20, 31)
+    points = range(3, len(calm["labels"]) - 20, 47)
     results = [suffer(plans, forks, [at(point)], calm) for point in points]
     assert check(results, seen, plans.vendor) == len(points)
 
