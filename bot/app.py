@@ -9,10 +9,11 @@ import httpx2
 from slack_sdk import WebClient
 
 from bot.adapters.claude import claude
+from bot.adapters.deferred import Deferred
 from bot.adapters.open_meteo import ATTRIBUTION, OpenMeteo
 from bot.adapters.practice import Practice
 from bot.adapters.practice_senders import PracticePost, PracticeSms
-from bot.adapters.simulated import read_script, simulated
+from bot.adapters.simulated import SimulatedApi, read_script, simulated
 from bot.adapters.slack_post import SlackPost
 from bot.adapters.trailheads import load_trailheads, made_up_trailheads
 from bot.adapters.twilio import twilio_sms
@@ -103,9 +104,16 @@ def build_model(settings: Settings) -> Model:
     """Claude, or the simulated model behind the same client: the setting decides, never the environment."""
     if settings.model == "claude":
         assert settings.anthropic_api_key is not None
-        return claude(settings.anthropic_api_key.get_secret_value(), settings.anthropic_base_url)
+        key = settings.anthropic_api_key.get_secret_value()
+        return Deferred("anthropic", partial(claude, key, settings.anthropic_base_url))
+    script, api = read_script(settings.model_script), simulated_api(settings)
+    return Deferred("simulated", partial(simulated, script, api=api))
+
+
+def simulated_api(settings: Settings) -> SimulatedApi:
+    """The stand-in for the model's API; raises `Misconfigured` for a script or fault that there is not."""
     script = read_script(settings.model_script)
-    return simulated(script, settings.model_faults, settings.model_journal, seconds=settings.model_seconds)
+    return SimulatedApi(script, settings.model_faults, settings.model_journal, settings.model_seconds)
 
 
 def build_trails(settings: Settings, practice: httpx2.Client) -> Trails:

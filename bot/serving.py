@@ -16,6 +16,7 @@ from slack_sdk import WebClient
 from waitress.server import create_server
 from waitress.wasyncore import close_all
 
+from bot.adapters.deferred import Deferred
 from bot.app import build, slack_client
 from bot.cards import Cards
 from bot.deliveries import deal_with, drain, tell_stuck
@@ -87,6 +88,8 @@ class Bot:
             self._socket.connect()  # type: ignore[no-untyped-call]
         if self.settings.model == "simulated" and self.settings.anthropic_api_key is not None:
             log.warning("ANTHROPIC_API_KEY is set but the model is simulated: SIGNOFF_MODEL=claude uses it")
+        if isinstance(self.parts.deps.model, Deferred):
+            self.desk.later(self.parts.deps.model.warm)
         log.info("ready", slack=self.settings.slack, model=self.parts.deps.model.provider)
 
     def stop(self) -> None:
@@ -122,10 +125,15 @@ def hang_up(handler: SocketModeHandler) -> None:
     """Close the connection to Slack at once: by itself the client first waits for its next message, up to 4 seconds."""
     client = handler.client
     client.auto_reconnect_enabled = False
+    runner = client.current_session_runner
+    runner.event.set()
     session = client.current_session
     if session is not None and session.sock is not None:
         with suppress(OSError):  # it is broken already
             session.sock.shutdown(socket.SHUT_RDWR)
+    while runner.is_alive():  # it takes `terminated` back when it begins to listen, and would then listen for ever
+        client.current_session_state.terminated = True
+        runner.thread.join(0.05)
     client.message_queue.put(None)
     handler.close()  # type: ignore[no-untyped-call]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
@@ -212,9 +213,11 @@ def run(order: Mapping[str, Any], _meet: Any = None) -> JsonValue:
     """Live through an order and tell how it ended."""
     walker = Walker(order)
     vanish_after(order.get("after"))
+    began = time.monotonic()
     walker.drive()
+    took = time.monotonic() - began
     vanish_after(None)
-    told = walker.tell()
+    told = {**walker.tell(), "took": took}
     if order.get("close"):
         walker.close()
     return told
