@@ -188,7 +188,7 @@ VENDORS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 def migrated(vendor: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of a copy of the migrated template, gone afterwards."""
     if vendor == "sqlite":
-        path = tmp_path / "signoff.db"
+        path = Path(tempfile.mkdtemp(dir=tmp_path)) / "signoff.db"
         shutil.copyfile(request.getfixturevalue("sqlite_template"), path)
         yield f"sqlite:///{path}"
         return

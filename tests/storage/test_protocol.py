@@ -15,11 +15,12 @@ I8  the audit tells of all of it, unbroken
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from storage.endings import end_tree
 from storage.ledger import Result, Sending
 from storage.statements import Transaction
 from storage.tables import to_micros
+from tests.databases import VENDORS, migrated
 from tests.storage.scene import HOUR, MINUTE, POST, RELEASE, SECOND, SMS, TEXT, Clock, Scene, hike, person
 
 ROOT = "hike-1"
@@ -85,14 +87,13 @@ class Click:
 class Protocol(RuleBasedStateMachine):
     """Two workers, a sweeper, two people and the world."""
 
-    template: Path
+    make: Callable[[], AbstractContextManager[str]]  # a migrated, otherwise empty database for one example
 
     def __init__(self) -> None:
         super().__init__()
-        self.directory = Path(tempfile.mkdtemp(prefix="protocol-"))
-        shutil.copyfile(self.template, self.directory / "signoff.db")
+        self.place = type(self).make()
         clock = Clock()
-        self.scene = Scene(Database(f"sqlite:///{self.directory}/signoff.db", clock=clock), clock)
+        self.scene = Scene(Database(self.place.__enter__(), clock=clock), clock)
         self.database = self.scene.database
         self.workers = [Worker(), Worker()]
         self.sweeper = Worker()
@@ -135,7 +136,7 @@ class Protocol(RuleBasedStateMachine):
                 assert audit.verify(self.database) == []  # I8
         finally:
             self.database.close()
-            shutil.rmtree(self.directory)
+            self.place.__exit__(None, None, None)
 
     # -- what the database says ---------------------------------------------------------------------------------------
 
@@ -522,15 +523,18 @@ class Protocol(RuleBasedStateMachine):
         return bool(waiting) and not untaken and not any(self.is_late(row) for row in waiting)
 
 
+@pytest.mark.parametrize("vendor", VENDORS)
 @pytest.mark.parametrize(
-    ("examples", "steps"), [(12, 40), pytest.param(400, 80, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("examples", "steps"), [(8, 40), pytest.param(200, 60, marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_the_protocol_holds_whatever_happens_in_between(sqlite_template: Path, examples: int, steps: int) -> None:
-    class OverSqlite(Protocol):
-        template = sqlite_template
+def test_the_protocol_holds_whatever_happens_in_between(
+    vendor: str, request: pytest.FixtureRequest, tmp_path: Path, examples: int, steps: int
+) -> None:
+    class OverVendor(Protocol):
+        make = staticmethod(partial(migrated, vendor, request, tmp_path))
 
     run_state_machine_as_test(
-        OverSqlite,
+        OverVendor,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,
