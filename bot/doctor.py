@@ -10,7 +10,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from bot.app import build_model, build_sms, build_trails, practice_client, slack_client
-from bot.people import SlackPeople, deciders
+from bot.people import SlackPeople, deciders, is_in
 from bot.settings import Settings, unknown_variables
 from graphs.ports import PortError
 from storage.database import DatabaseError, open_database
@@ -115,7 +115,7 @@ def _scopes(headers: Mapping[str, str], manifest: Mapping[str, Any]) -> Iterator
 def _channel(client: WebClient, settings: Settings) -> Iterator[Finding]:
     channel = settings.hikes_channel
     people = SlackPeople(client)
-    if not people.members(channel):
+    if not is_in(people, people.me, channel):
         advice = "Type `/invite @Signoff` there, or set SIGNOFF_HIKES_CHANNEL."
         yield Finding("channel", "wrong", f"The bot is not in {channel}.", advice)
         return
