@@ -15,7 +15,7 @@ from storage.statements import Transaction, prepare
 from storage.tables import APPROVAL_STATUSES, ENDINGS, ApprovalRow, CardRow, RunRow, from_micros, to_micros
 
 Scope = Literal["run", "approval", "ending", "told"]
-BUSY_FOR = 60_000_000  # microseconds one process has for posting a card before another may
+BUSY_FOR = 30_000_000  # microseconds one process has for posting a card before another may
 RECENT = timedelta(days=3)  # how long the cards of what is settled are still put right
 
 _approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]

@@ -174,12 +174,12 @@ def freeze(plans: Plans, forks: Forks, calm: Any, point: int) -> tuple[list[str]
     with plans.place() as place:
         orders = [place.order(plan={str(point): "freeze"}), place.order(later=True)]
         late, other = forks.group("victim", orders, "relay")
-        found = said(late)
+        found, theirs = said(late), said(other)
+        # Whoever is frozen in the middle of a click finds afterwards that it was the other's that counted.
+        found["clicks"] = [click for click in found["clicks"] if click[1]]
         wrong = [f"{name}: {found[name]} instead of {calm[name]}" for name in SAME if found[name] != calm[name]]
         wrong += [] if late.stopped else ["it was never frozen"]
-        wrong += [
-            f"{name} differs for the other" for name in SAME if name != "sent" and said(other)[name] != found[name]
-        ]
+        wrong += [f"{name} differs for the other" for name in SAME if name != "sent" and theirs[name] != found[name]]
         return [f"frozen at {point} ({calm['labels'][point - 1]}): {each}" for each in wrong], found["refused"]
 
 
