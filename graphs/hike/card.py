@@ -67,7 +67,6 @@ def _facts(state: Hike, models: Models) -> dict[str, str]:
         "Forecast": _source(forecast, state.zone) if forecast else "none",
         "Trail": _trail(trailhead),
         "Bring": plan.bring,
-        "SMS": cost(state.draft),
         "Planned by": _makers(state, models),
     }
     if trailhead.time_zone != state.zone:

@@ -647,7 +647,7 @@ def test_a_writer_that_fails_is_replaced_by_the_plan_itself_and_the_card_says_so
 def test_typography_is_made_plain_before_it_is_shown() -> None:
     shown = review(Stage(*happy()[:-1], writes("Fern Hollow \u2013 08:00\u2026 bring \u201cwater\u201d")).plan())
     assert shown.contents() == {"text": 'Fern Hollow - 08:00... bring "water"'}
-    assert shown.facts["SMS"] == "36 characters, 1 segment in GSM-7"
+    assert shown.draft["text"].hint == "36 characters, 1 segment in GSM-7"
 
 
 # ---- what cannot be planned ------------------------------------------------------------------------------------------

@@ -45,7 +45,6 @@ def test_the_facts_come_from_data_in_a_fixed_order() -> None:
         ("Forecast", "Weather by the stage, of Mon 30 Nov, 10:00"),
         ("Trail", "7.4 km, reckoned as 2 h"),
         ("Bring", "water, layers"),
-        ("SMS", "65 characters, 1 segment in GSM-7"),
         ("Planned by", "plan by big (round 2), text by small"),
     ]
 
