@@ -13,6 +13,7 @@ import structlog
 from slack_bolt import App
 from slack_bolt.adapter.socket_mode import SocketModeHandler
 from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError
 from waitress.server import create_server
 from waitress.wasyncore import close_all
 
@@ -49,6 +50,7 @@ class Bot:
         found = client or slack_client(settings)
         if found is None:
             raise SettingsError("The bot needs SLACK_BOT_TOKEN; `signoff sandbox` needs nothing.")
+        check_token(found, settings)
         self.settings = settings
         self._nudges: list[Callable[[str], None]] = []
         self.parts = parts or build(settings, client=found, clock=clock, after=self._after, emit=self._emit)
@@ -85,7 +87,11 @@ class Bot:
         if self.settings.slack == "socket":
             assert self.settings.slack_app_token is not None
             self._socket = SocketModeHandler(self.bolt, self.settings.slack_app_token.get_secret_value())
-            self._socket.connect()  # type: ignore[no-untyped-call]
+            try:
+                self._socket.connect()  # type: ignore[no-untyped-call]
+            except SlackApiError as error:
+                why = error.response.get("error")
+                raise SettingsError(f"Slack refused SLACK_APP_TOKEN ({why}): it needs connections:write.") from error
         if self.settings.model == "simulated" and self.settings.anthropic_api_key is not None:
             log.warning("ANTHROPIC_API_KEY is set but the model is simulated: SIGNOFF_MODEL=claude uses it")
         if isinstance(self.parts.deps.model, Deferred):
@@ -121,6 +127,17 @@ class Bot:
         return application(self.parts, self.bolt, self.health)
 
 
+def check_token(client: WebClient, settings: Settings) -> None:
+    """Ask Slack who we are; raises `SettingsError` with what to do where it does not say."""
+    try:
+        client.auth_test()
+    except SlackApiError as error:
+        why = str(error.response.get("error"))[:80]
+        raise SettingsError(f"Slack refused SLACK_BOT_TOKEN ({why}): `signoff doctor` says more.") from error
+    except OSError as error:
+        raise SettingsError(f"Slack cannot be reached at {settings.slack_api_url}: {error}.") from error
+
+
 def hang_up(handler: SocketModeHandler) -> None:
     """Close the connection to Slack at once: by itself the client first waits for its next message, up to 4 seconds."""
     client = handler.client
@@ -141,7 +158,11 @@ def hang_up(handler: SocketModeHandler) -> None:
 def serve_http(bot: Bot, stop: threading.Event) -> None:
     """Serve Slack's requests until `stop` is set."""
     settings = bot.settings
-    server = create_server(bot.wsgi(), host=settings.http_host, port=settings.http_port, threads=HTTP_THREADS)
+    try:
+        place = socket.create_server((settings.http_host, settings.http_port))
+    except OSError as error:
+        raise SettingsError(f"Port {settings.http_port} cannot be used ({error.strerror}): name another.") from error
+    server = create_server(bot.wsgi(), sockets=[place], threads=HTTP_THREADS)
     thread = threading.Thread(target=server.run, name="http", daemon=True)
     thread.start()
     log.info("serving", host=settings.http_host, port=server.effective_port)
