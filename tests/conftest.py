@@ -1,10 +1,17 @@
-"""What every test shares: the rule on skips, and a Node.js that Playwright can run on a bare machine."""
+"""What every test shares: the rule on skips, steady examples in CI, and a Node.js for Playwright on a bare machine."""
 
 from __future__ import annotations
 
 import os
 from importlib.util import find_spec
 from pathlib import Path
+
+from hypothesis import settings
+
+# What lands is judged by the same examples every time; everywhere else each run tries new ones.
+settings.register_profile("steady", derandomize=True, deadline=None)
+if os.environ.get("CI") == "true":
+    settings.load_profile("steady")
 
 pytest_plugins = ["tests.skips", "tests.databases", "tests.browsers"]
 
