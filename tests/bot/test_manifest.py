@@ -13,8 +13,10 @@ import yaml
 from jsonschema import Draft7Validator
 from slack_sdk import WebClient
 
+from tests.shared import SHARED
+
 ROOT = Path(__file__).parent.parent.parent
-SHARED = Path("/work/shared/slack")
+SLACK = SHARED / "slack"
 
 # What the bot calls, and which of the scopes that would do it needs: one for each kind of conversation it works in.
 METHODS = {
@@ -44,7 +46,7 @@ def manifest() -> dict[str, Any]:
 
 
 def shared(name: str) -> Any:
-    path = SHARED / name
+    path = SLACK / name
     if not path.is_file():
         pytest.skip("Slack's descriptions of its API are not on this machine.")
     return json.loads(path.read_text("utf-8"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,8 +21,9 @@ from tests.peer.random_graphs import (
     reachable,
     run_ours,
 )
+from tests.shared import SHARED
 
-FIXTURES = Path("/work/shared/engine/peer_fixtures.json")
+FIXTURES = SHARED / "engine/peer_fixtures.json"
 
 pytestmark = [pytest.mark.peer, pytest.mark.allowed_skip]
 

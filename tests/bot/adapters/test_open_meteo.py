@@ -6,7 +6,6 @@ import json
 import threading
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -17,8 +16,9 @@ from bot.adapters.practice import Practice
 from bot.adapters.trailheads import made_up_trailheads
 from graphs.ports import Busy, Forecast, Misconfigured, Nonsense
 from tests.bot.adapters.clock import StillClock
+from tests.shared import SHARED
 
-SAMPLES = Path("/work/shared/samples")
+SAMPLES = SHARED / "samples"
 SATURDAY = date(2026, 12, 5)
 TRAILHEADS = made_up_trailheads()
 Handler = Callable[[httpx2.Request], httpx2.Response]

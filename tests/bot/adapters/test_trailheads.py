@@ -11,8 +11,9 @@ import pytest
 
 from bot.adapters.trailheads import load_trailheads, made_up_trailheads, read_trailheads
 from graphs.ports import Misconfigured, Trailhead
+from tests.shared import SHARED
 
-SAMPLE = Path("/work/shared/samples/trailheads_opentrails_boulder_county.geojson")
+SAMPLE = SHARED / "samples/trailheads_opentrails_boulder_county.geojson"
 
 
 def feature(position: Any = (-105.5, 40.1), kind: str = "Point", /, **properties: Any) -> dict[str, Any]:

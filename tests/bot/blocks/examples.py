@@ -1,4 +1,4 @@
-"""Cards, runs and inboxes to show, filled like the lead flow fills them, and texts that have broken other programs."""
+"""Cards, runs and inboxes to show, filled as the hike planner does, and texts that have broken other programs."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,8 +33,9 @@ from bot.blocks.run import ending_message, run_message
 from graphs.flow import Choice, Field, Question
 from tests.bot.blocks import examples as made
 from tests.bot.blocks.checks import check_message, check_view, mrkdwn_texts
+from tests.shared import SHARED
 
-SCHEMAS = Path("/work/shared/slack/schemas")
+SCHEMAS = SHARED / "slack/schemas"
 STATUSES = ("approved", "final", "declined", "changes_requested", "expired", "cancelled", "superseded", "answered")
 Named = tuple[str, dict[str, Any]]
 

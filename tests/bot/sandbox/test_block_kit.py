@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,9 @@ from jsonschema import Draft7Validator
 
 from bot import limits
 from bot.sandbox import block_kit
+from tests.shared import SHARED
 
-SCHEMAS = Path("/work/shared/slack/schemas")
+SCHEMAS = SHARED / "slack/schemas"
 
 
 def plain(text: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,11 @@ from bot.sandbox.manifest import allowed
 from bot.sandbox.people import NotPossible
 from bot.sandbox.records import Delivery
 from bot.sandbox.server import StandIn
+from tests.shared import SHARED
 
 ANA, BEN, CLEO = "U0ANA0001", "U0BEN0002", "U0CLEO003"
 GENERAL, HIKES, OPS = "C0GENERAL", "C0HIKES01", "C0OPS0001"
-PAYLOADS = Path("/work/shared/slack")
+PAYLOADS = SHARED / "slack"
 
 
 def plain(text: str) -> dict[str, Any]:
