@@ -52,11 +52,9 @@ class Bot:
             raise SettingsError("The bot needs SLACK_BOT_TOKEN; `signoff sandbox` needs nothing.")
         check_token(found, settings)
         self.settings = settings
-        self._nudges: list[Callable[[str], None]] = []
         self.parts = parts or build(settings, client=found, clock=clock, after=self._after, emit=self._emit)
         self.slack = Slack(found)
         self.cards = Cards(self.parts, self.slack)
-        self._nudges.append(self.cards.nudge)
         self.desk = Desk(self.parts, self.slack, self.cards)
         secret = settings.slack_signing_secret
         self.bolt: App = build_bolt(self.desk, found, secret.get_secret_value() if secret else "")
@@ -68,8 +66,7 @@ class Bot:
         self._socket: SocketModeHandler | None = None
 
     def _after(self, thread_id: str) -> None:
-        for nudge in self._nudges:
-            nudge(thread_id)
+        self.cards.nudge(thread_id)
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, Chunk) and isinstance(event.data, str):

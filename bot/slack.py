@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,8 +147,3 @@ def _refused(error: SlackApiError) -> Refused:
     code = str(error.response.get("error") or f"HTTP {error.response.status_code}")
     wait = error.response.headers.get("Retry-After")
     return Refused(code, float(wait) if wait else 5.0)
-
-
-def seconds_ago(seconds: float) -> float:
-    """A time in the past, in seconds since the epoch."""
-    return time.time() - seconds
