@@ -11,24 +11,24 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from graphs.engine.values import dump, load
+from graphs.engine.values import FrozenDict, dump, load
 
 Source = Literal["input", "step", "update", "receipt", "fork"]
 EffectStatus = Literal["pending", "sending", "sent", "failed", "unknown", "cancelled"]
 SETTLED: frozenset[str] = frozenset({"sent", "failed", "cancelled"})
+NONE: Mapping[str, Any] = FrozenDict()
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """One activation of a node: `since` is the step that activated it, `index` its place among `Send`s to the node."""
 
     node: str
     since: int
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]
     payload: JsonValue = None
     sent: bool = False  # activated by a Send: `payload` is its input
 
@@ -44,8 +44,7 @@ def task_hash(thread_id: str, task: Task, *more: object) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(NamedTuple):
     """What happens after a checkpoint.
 
     `tasks` run in the next superstep. If instead `after` is filled, these tasks have finished and their effects are
@@ -55,9 +54,9 @@ class Next:
 
     tasks: tuple[Task, ...] = ()
     after: tuple[Task, ...] = ()
-    gotos: Mapping[str, JsonValue] = field(default_factory=dict)
-    arrived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    inner: Mapping[str, JsonValue] = field(default_factory=dict)
+    gotos: Mapping[str, JsonValue] = NONE
+    arrived: Mapping[str, tuple[str, ...]] = NONE
+    inner: Mapping[str, JsonValue] = NONE
 
     def to_text(self) -> str:
         """JSON for the store; empty parts are left out."""
@@ -86,8 +85,7 @@ class Next:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One checkpoint as it is stored: `body` is a full snapshot (`full`) or what changed since the row before.
 
     `at` is microseconds since the epoch, given by the store when it saves (0 until then).
@@ -104,8 +102,7 @@ class Row:
     at: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(NamedTuple):
     """What a recorded call cost."""
 
     calls: int = 0
@@ -115,7 +112,7 @@ class Spent:
     def __bool__(self) -> bool:
         return bool(self.calls or self.input_tokens or self.output_tokens)
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: Spent) -> Spent:  # type: ignore[override]
         return Spent(
             self.calls + other.calls,
             self.input_tokens + other.input_tokens,
@@ -126,8 +123,7 @@ class Spent:
 NOTHING_SPENT = Spent()
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(NamedTuple):
     """A run as the engine sees it. `root` is itself for a root run; `ending` is "" while it goes on.
 
     `spent` is what the line it was forked from had spent: a store counts it from the start.
@@ -150,8 +146,7 @@ class RunRecord:
     spent: Spent = NOTHING_SPENT
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWrite:
+class PendingWrite(NamedTuple):
     """One fact of a half-done superstep, append-only; `value` is JSON text.
 
     Keys: `once:NAME:N`, `asked:PLACE`, `answer:PLACE`, `later:N`, `result`.
@@ -164,8 +159,7 @@ class PendingWrite:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupt:
+class Interrupt(NamedTuple):
     """A node's question to the outside.
 
     `asks` is "review", "question" or "signal" (plain JSON, for a machine); `payload` the question as JSON; `path` the
@@ -182,8 +176,7 @@ class Interrupt:
     path: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EffectRow:
+class EffectRow(NamedTuple):
     """One effect in the ledger; `step` is the checkpoint it was committed with, `n` its place there."""
 
     thread_id: str
@@ -205,8 +198,7 @@ class EffectRow:
         return f"{self.thread_id}:{self.step}:{self.n}"
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """JSON that outlives runs; `value` is JSON text, None forgets it."""
 
     namespace: str
@@ -214,8 +206,7 @@ class Memory:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """All there is to know about one run of a tree: its rows from the last snapshot to the head, oldest first."""
 
     run: RunRecord
@@ -227,7 +218,7 @@ class Loaded:
     spent: Spent = NOTHING_SPENT
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Claim:
     """The right to advance one root run, shared by all branches of one `advance`."""
 
@@ -245,8 +236,7 @@ class Claim:
             self.rev += 1
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(NamedTuple):
     """A superstep that could not end: what is done is kept, what is asked is opened, the run is released."""
 
     writes: Sequence[PendingWrite] = ()

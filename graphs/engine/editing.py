@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -80,8 +79,8 @@ def forked(
             used = max(int(load(rows[-1].meta).get("steps", 0)) - len(levels) + 1, 0)
         inner = {task_of(each.thread_id, each.parent)[1]: [row.next, row.body, row.meta]} if each.parent else {}
     left = (root.run.max_steps or root_graph.max_steps) - used
-    record = replace(
-        root.run, thread_id=new, root=new, ending="", error="", max_steps=left if left > 0 else -1, spent=root.spent
+    record = root.run._replace(
+        thread_id=new, root=new, ending="", error="", max_steps=left if left > 0 else -1, spent=root.spent
     )
     return record, row
 
@@ -117,9 +116,8 @@ def _forked_row(
         raise EffectsPending(f"Step {head.step} waits for its effects: fork the step after it, or one before.")
     given = read_update(graph.state, "the fork", update or {})
     change = merge(graph.state, head.values, [("the fork", given)], message_ids(new_thread, 0))
-    again = replace(
-        head.next,
-        tasks=tuple(replace(task, since=0) for task in head.next.tasks),
+    again = head.next._replace(
+        tasks=tuple(task._replace(since=0) for task in head.next.tasks),
         inner={**head.next.inner, **inner},
     )
     text = full_text(graph.state, change.values)

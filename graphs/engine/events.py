@@ -1,71 +1,72 @@
-"""What a run tells while it goes on, in the order it happened."""
+"""What a run tells while it goes on, in order; `path` are the nodes that lead to it through subgraphs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from graphs.engine.checkpoint import Interrupt
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Base of everything a stream yields; `path` are the nodes that lead to the run through subgraphs."""
+class NodeStarted(NamedTuple):
+    """A node begins an attempt; `step` is the one that activated it."""
 
     thread_id: str
     path: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeStarted(Event):
-    """A node begins an attempt; `step` is the one that activated it."""
-
     node: str
     step: int
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk(Event):
+class Chunk(NamedTuple):
     """A piece of work in progress, from `runtime.stream`; what a retried attempt repeats has a higher `attempt`."""
 
+    thread_id: str
+    path: tuple[str, ...]
     node: str
     data: JsonValue
     step: int = 0
     attempt: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class StepCommitted(Event):
+class StepCommitted(NamedTuple):
     """A checkpoint is durable: which nodes made it, and which come next."""
 
+    thread_id: str
+    path: tuple[str, ...]
     step: int
     nodes: tuple[str, ...]
     next: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EffectSettled(Event):
+class EffectSettled(NamedTuple):
     """An effect has its outcome."""
 
+    thread_id: str
+    path: tuple[str, ...]
     kind: str
     to: str
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waits(Event):
+class Waits(NamedTuple):
     """The run has stopped for answers, for a time, or until somebody resumes it."""
 
+    thread_id: str
+    path: tuple[str, ...]
     interrupts: tuple[Interrupt, ...]
     wake_at: int | None
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ended(Event):
+class Ended(NamedTuple):
     """The run is over."""
 
+    thread_id: str
+    path: tuple[str, ...]
     ending: str
     error: str = ""
+
+
+Event = NodeStarted | Chunk | StepCommitted | EffectSettled | Waits | Ended

@@ -50,7 +50,7 @@ from graphs.engine.tree import FirstFailure, Stopped, Tree
 from graphs.engine.values import dump
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Execution:
     """The state of one run in memory. `path` are the nodes that lead to it through subgraphs."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from graphs.engine.draw import draw_mermaid
 from graphs.engine.errors import GraphError
@@ -34,8 +34,7 @@ class RetryPolicy:
         return float(self.interval * self.backoff ** (attempt - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
+class NodeSpec(NamedTuple):
     """One node: a function, or a compiled graph with `enter(state) -> input` and `leave(child state) -> update`."""
 
     name: str
@@ -49,8 +48,7 @@ class NodeSpec:
     leave: Callable[[Any], Mapping[str, Any]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):
     """A router and what its answers mean."""
 
     source: str
@@ -63,8 +61,7 @@ class Branch:
         return getattr(self.router, "__name__", type(self.router).__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(NamedTuple):
     """An edge from several nodes at once: `target` runs when every parent has."""
 
     parents: tuple[str, ...]

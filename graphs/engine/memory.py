@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -192,7 +192,7 @@ class MemoryCheckpointer:
                 self._asked[ask.id] = _Asked(ask, claim.thread_id)
             run.claim, run.lease_until = None, 0
             run.due_at = _earlier(run.due_at, pause.wake_at)
-            run.record = replace(run.record, error=pause.error)
+            run.record = run.record._replace(error=pause.error)
 
     def end(self, claim: Claim, thread_id: str, ending: str, error: str = "") -> None:
         """See `Checkpointer.end`."""
@@ -202,18 +202,18 @@ class MemoryCheckpointer:
                 self.end_tree(thread_id, ending, error)
             else:
                 run = self._get(thread_id)
-                run.record = replace(run.record, ending=ending, error=error)
+                run.record = run.record._replace(ending=ending, error=error)
 
     def end_tree(self, root: str, ending: str, error: str = "") -> None:
         """End a whole tree without a claim, as cancelling or expiring does."""
         with self._lock:
             for run in self._tree(root):
                 if not run.record.ending:
-                    run.record = replace(run.record, ending=ending, error=error)
+                    run.record = run.record._replace(ending=ending, error=error)
                 run.claim, run.due_at = None, None
                 for key, effect in run.effects.items():
                     if effect.status == "pending":
-                        run.effects[key] = replace(effect, status="cancelled")
+                        run.effects[key] = effect._replace(status="cancelled")
             for asked in self._asked.values():
                 if asked.root == root and asked.status == "pending":
                     asked.status = "cancelled"
@@ -249,12 +249,12 @@ class MemoryCheckpointer:
                 raise RunEnded(f"The run cannot be tried again: {run.record.ending or 'it goes on'}.", thread_id)
             for each in self._tree(thread_id):
                 if each.record.ending == "failed":
-                    each.record = replace(each.record, ending="", error="")
+                    each.record = each.record._replace(ending="", error="")
             for asked in self._asked.values():
                 if asked.root == thread_id and asked.status == "cancelled":
                     asked.status = "pending"
             steps = max_steps or run.record.max_steps
-            run.record = replace(run.record, ending="", error="", max_steps=steps)
+            run.record = run.record._replace(ending="", error="", max_steps=steps)
             run.due_at = self.now()
 
     def edit(self, thread_id: str, row: Row) -> None:
@@ -313,7 +313,7 @@ class MemoryCheckpointer:
         with self._lock:
             run = self._get(effect.thread_id)
             text = "" if receipt is None else dump(receipt)
-            run.effects[effect.step, effect.n] = replace(effect, status=status, receipt=text, look_at=look_at)
+            run.effects[effect.step, effect.n] = effect._replace(status=status, receipt=text, look_at=look_at)
             root = self._runs[effect.root]
             if not root.record.ending and root.claim is None:
                 root.due_at = _earlier(root.due_at, self.now())

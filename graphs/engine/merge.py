@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -30,7 +30,7 @@ from graphs.engine.values import FrozenList, dump, freeze, load
 SLACK = 4096  # bytes of deltas a snapshot may always be followed by, otherwise small states snapshot at every step
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Change:
     """What a superstep changed: the new values, and by key whether they were set or only grew at the end."""
 
@@ -40,8 +40,7 @@ class Change:
     writers: dict[str, tuple[int, str]] = field(default_factory=dict)  # by key, the place and name of who set it
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Where a run stands: the state after its last checkpoint, and how many bytes the next snapshot must outweigh."""
 
     step: int

@@ -17,7 +17,7 @@ from graphs.engine.state import is_plain
 from graphs.engine.values import freeze
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Way:
     """What the routing of one superstep adds up to."""
 

@@ -24,8 +24,6 @@ D = TypeVar("D")
 T = TypeVar("T")
 A_co = TypeVar("A_co", covariant=True)
 
-_JSON: TypeAdapter[Any] = TypeAdapter(JsonValue)
-
 
 class Ask(Protocol[A_co]):
     """A question as a value: `asks` names its kind ("review", "question"), `answered` reads a stored answer."""
@@ -71,7 +69,7 @@ class World(Protocol):
     def recall(self, namespace: str, key: str) -> JsonValue: ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Runtime(Generic[D]):
     """One attempt of one task. Everything it hands out is recorded, so that a re-run sees the same."""
 
@@ -149,7 +147,7 @@ class Runtime(Generic[D]):
         """
         self._still_wanted()
         key = self._next_key(name)
-        adapter: TypeAdapter[T] = _JSON if kind is JsonValue else _adapter(kind)
+        adapter: TypeAdapter[T] = _adapter(kind)
         if key in self.known:
             return freeze(adapter.validate_python(load(self.known[key])))  # type: ignore[no-any-return]
         result = call()
@@ -248,11 +246,13 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-@dataclass(frozen=True, slots=True)
 class NodeMemory:
     """JSON that outlives runs, kept per flow and channel; what is put is saved with the step."""
 
-    runtime: Runtime[Any]
+    __slots__ = ("runtime",)
+
+    def __init__(self, runtime: Runtime[Any]) -> None:
+        self.runtime = runtime
 
     @property
     def namespace(self) -> str:

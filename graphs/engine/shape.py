@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from graphs.engine.errors import GraphError
 
@@ -13,8 +13,7 @@ END = "__end__"
 GOTO = "goto"
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(NamedTuple):
     """One way from `source` to `target`: conditional if it has a `router`, whose answer is `label`."""
 
     source: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphs.engine.checkpoint import Checkpointer, EffectRow, Interrupt, Loaded, Next, Row, RunRecord
 from graphs.engine.errors import UnknownThread
@@ -15,8 +14,7 @@ from graphs.engine.subgraphs import child_id
 from graphs.engine.values import Value, load
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A run at one step.
 
     `status` is "running", "waiting", "sleeping" (`wake_at` in microseconds says until when), "halted" or how it ended;
@@ -66,8 +64,8 @@ def snapshot_now(
     elif not status:
         status = "halted" if run.error else "running"
     wake_at = wake_at if status == "sleeping" else None
-    return replace(
-        snapshot, status=status, interrupts=interrupts, effects=loaded.effects, error=run.error, wake_at=wake_at
+    return snapshot._replace(
+        status=status, interrupts=interrupts, effects=loaded.effects, error=run.error, wake_at=wake_at
     )
 
 

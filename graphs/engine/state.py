@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -80,8 +80,7 @@ def tail_of(new: Any) -> Sequence[Any]:
 Reducer = Callable[[Any, Any], Any]
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """One key of a state: how its updates are checked, merged and written down."""
 
     name: str

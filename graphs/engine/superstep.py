@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphs.engine.checkpoint import NOTHING_SPENT, Interrupt, Memory, PendingWrite, Spent, Task
 from graphs.engine.commands import Command, Halt, Later, Send
@@ -28,8 +27,7 @@ POOL = ThreadPoolExecutor(max_workers=10_000, thread_name_prefix="node")
 TOGETHER = 0.002  # seconds that a finished task waits for its siblings before it is kept
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(NamedTuple):
     """An effect as a node returned it, before it is numbered."""
 
     kind: str
@@ -39,8 +37,7 @@ class Emitted:
     into: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """A task that is done: what it writes, where it goes, what it wants done outside."""
 
     task: Task
@@ -52,8 +49,7 @@ class Finished:
     spent: Spent = NOTHING_SPENT
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A task that cannot go on: it asked, sleeps (`wake_at`, microseconds) or was halted (`reason`)."""
 
     task: Task
@@ -64,8 +60,7 @@ class Waiting:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(NamedTuple):
     """A task that raised; `writes` is what it had recorded by then."""
 
     task: Task

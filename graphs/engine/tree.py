@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from graphs.engine.checkpoint import Checkpointer, Claim, EffectRow, Interrupt, PendingWrite
 from graphs.engine.errors import StepLimit
@@ -20,7 +20,7 @@ class Performer(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Tree:
     """What all runs of one tree share while they are advanced."""
 
@@ -42,8 +42,7 @@ class Tree:
             self.steps += 1
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
+class Stopped(NamedTuple):
     """Why a run does not go on right now; everything in it is saved together when the root releases its claim."""
 
     writes: tuple[PendingWrite, ...] = ()

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 
-def ask_child(*given: Any) -> float:
-    """Run this module with arguments and read the milliseconds it printed."""
+def ask_child(bytecode: Path, *given: Any) -> float:
+    """Run this module with arguments and read the milliseconds it printed.
+
+    Bytecode is kept below `bytecode`, otherwise compiling is measured where Python may not write beside its sources.
+    """
     command = [sys.executable, "-m", "tests.benchmarks.child", json.dumps(given)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return float(done.stdout)
 
 

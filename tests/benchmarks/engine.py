@@ -89,12 +89,12 @@ def resume(places: Places, quick: bool) -> Iterator[Figure]:
 
     def answer_ours() -> float:
         url = places.migrated("sqlite")
-        return ask_child("resume-ours", url, *ours.prepare_question(url, number), number)
+        return ask_child(places.bytecode, "resume-ours", url, *ours.prepare_question(url, number), number)
 
     def answer_theirs() -> float:
-        return ask_child("resume-theirs", peers.prepare_question(places, number), number)
+        return ask_child(places.bytecode, "resume-theirs", peers.prepare_question(places, number), number)
 
-    found = side_by_side({OURS: answer_ours, LANGGRAPH: answer_theirs}, 2 if quick else 3, warm=False)
+    found = side_by_side({OURS: answer_ours, LANGGRAPH: answer_theirs}, 3 if quick else 5)
     target = Target("ms", medians(found)[OURS], 15)
     yield Figure(f"resume with {number} messages", "sqlite", "ms", medians(found), (target,), "imports not counted")
 
@@ -132,8 +132,8 @@ def many(places: Places, quick: bool) -> Iterator[Figure]:
 def imports(places: Places, quick: bool) -> Iterator[Figure]:
     """Loading the engine."""
     contestants: Contestants = {
-        OURS: partial(ask_child, "import-engine"),
-        LANGGRAPH: partial(ask_child, "import-langgraph"),
+        OURS: partial(ask_child, places.bytecode, "import-engine"),
+        LANGGRAPH: partial(ask_child, places.bytecode, "import-langgraph"),
     }
     found = side_by_side(contestants, 3 if quick else 5)
     target = (Target("ms", medians(found)[OURS], 50),)

@@ -32,6 +32,11 @@ class Places:
         """The databases there are."""
         return ["sqlite", *(["postgresql"] if self.postgres else [])]
 
+    @property
+    def bytecode(self) -> Path:
+        """Where child processes keep what they have compiled."""
+        return self.folder / "bytecode"
+
     def file(self, name: str = "plain") -> Path:
         """The path of a file that is not there yet."""
         return self.folder / f"{name}-{next(self.numbers)}.db"

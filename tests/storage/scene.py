@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -102,7 +102,7 @@ class Scene:
             thread_id=root, flow="plan_hike", version=1, fingerprint="f", root=parent or root, parent=parent,
             who="URAE", team="T1", channel=channel,
         )  # fmt: skip
-        kept = {key: value for key, value in asdict(record).items() if key in RunRow.model_fields and key != "error"}
+        kept = {key: value for key, value in record._asdict().items() if key in RunRow.model_fields and key != "error"}
         due_at = from_micros(self.now) if due and not parent else None
         with Session(self.database.engine) as session:
             session.add(RunRow(**kept, due_at=due_at, created_at=from_micros(self.now)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -37,7 +37,7 @@ class Stage:
 
     def create(self, name: str, **about: Any) -> None:
         run = RunRecord(name, "flow", 1, "print", name, who="U1")
-        self.store.create(replace(run, **about), first(name))
+        self.store.create(run._replace(**about), first(name))
         self.clock.now += 1
 
     def status(self, name: str) -> str:

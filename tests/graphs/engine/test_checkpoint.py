@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -150,18 +150,18 @@ CHILD = RunRecord("run/0.child", "inner", 1, "print", "run", parent="run")
 
 
 def test_a_run_comes_back_as_it_was_created(stage: Stage) -> None:
-    run = replace(RUN, pause_before=("send", "ask"))
+    run = RUN._replace(pause_before=("send", "ask"))
     stage.store.create(run, row(0, "input", full=True))
     loaded = stage.store.load("run")
     assert loaded.run == run
-    assert loaded.rows == (replace(row(0, "input", full=True), at=START),)
+    assert loaded.rows == (row(0, "input", full=True)._replace(at=START),)
     assert (loaded.writes, loaded.effects, loaded.open, loaded.steps) == ((), (), frozenset(), 0)
 
 
 def test_two_runs_of_one_name_are_refused(stage: Stage) -> None:
     stage.store.create(RUN, row(0, "input", full=True))
     with pytest.raises(ThreadExists):
-        stage.store.create(replace(RUN, who="U2"), row(0, "input", full=True))
+        stage.store.create(RUN._replace(who="U2"), row(0, "input", full=True))
     assert stage.store.load("run").run.who == "U1"
 
 
@@ -219,8 +219,8 @@ def test_pruning_keeps_the_head_resumable(stage: Stage) -> None:
 
 @pytest.mark.parametrize("text", ["nul \x00 in it", "half a pair \ud83d", "caf\u00e9 \U0001f3d4", ""])
 def test_any_text_survives(stage: Stage, text: str) -> None:
-    claim = stage.begin(replace(RUN, error=text))
-    stage.store.commit(claim, replace(row(1), body=dump({"text": text})), [replace(effect(), content=text)])
+    claim = stage.begin(RUN._replace(error=text))
+    stage.store.commit(claim, row(1)._replace(body=dump({"text": text})), [effect()._replace(content=text)])
     stage.store.record(claim, [write("once:reply:0", text, step=1)])
     loaded = stage.store.load("run")
     assert loaded.run.error == text
@@ -377,7 +377,7 @@ def test_one_of_several_answers_leaves_the_others_open(stage: Stage) -> None:
 
 def test_a_wrong_answer_has_its_own_error_and_wakes_nobody(stage: Stage) -> None:
     pause(stage)
-    other = replace(RUN, thread_id="other", root="other")
+    other = RUN._replace(thread_id="other", root="other")
     stage.store.create(other, row(0, "input", full=True, thread="other"), due=False)
     with pytest.raises(UnknownInterrupt):
         stage.store.answer("run", "q9", 1)
@@ -451,7 +451,7 @@ def test_a_child_is_adopted_once_and_counts_for_the_whole_tree(stage: Stage) -> 
     claim, first = stage.begin(), row(0, "input", full=True, thread=CHILD.thread_id)
     stage.store.adopt(claim, CHILD, first)
     stage.store.commit(claim, row(1, thread=CHILD.thread_id))
-    stage.store.adopt(claim, replace(CHILD, who="U9"), first)
+    stage.store.adopt(claim, CHILD._replace(who="U9"), first)
     stage.store.commit(claim, row(1))
     loaded = stage.store.load(CHILD.thread_id)
     assert (loaded.run, loaded.rows[-1].step, loaded.steps) == (CHILD, 1, 2)
@@ -493,7 +493,7 @@ def test_a_run_that_ended_well_is_not_tried_again(stage: Stage, ending: str) -> 
 
 def test_an_edit_goes_on_top_and_what_is_pending_stays(stage: Stage) -> None:
     pause(stage, writes=[write("asked:0", "q1")])
-    stage.store.edit("run", replace(row(1, "update", after=ASKING), author="U7"))
+    stage.store.edit("run", row(1, "update", after=ASKING)._replace(author="U7"))
     loaded = stage.store.load("run")
     assert (loaded.rows[-1].source, loaded.rows[-1].author, loaded.open) == ("update", "U7", {"q1"})
     assert [each.key for each in loaded.writes] == ["asked:0"]
