@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-import sqlalchemy as sa
 from pydantic import JsonValue
 from sqlmodel import col, select
 
@@ -24,7 +23,7 @@ from storage.endings import close_open
 from storage.refusals import Actor
 from storage.releases import release_draft
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, DecisionRow, PendingWriteRow, to_micros
+from storage.tables import ApprovalRow, DecisionRow, PendingWriteRow, insert_into, to_micros
 
 __all__ = [
     "Actor",
@@ -48,16 +47,10 @@ __all__ = [
 ]
 _SETTLED = ("final", "declined", "changes_requested", "answered")
 
-_writes = cast(sa.Table, PendingWriteRow.__table__)  # type: ignore[attr-defined]
 _FORGET = prepare(
-    sa.delete(_writes).where(
-        _writes.c.thread_id == sa.bindparam("thread"),
-        _writes.c.step == sa.bindparam("at_step"),
-        _writes.c.task == sa.bindparam("of_task"),
-        _writes.c.key == sa.bindparam("named"),
-    )
+    "DELETE FROM pending_writes WHERE thread_id = :thread_id AND step = :step AND task = :task AND key = :key"
 )
-_ANSWER = prepare(sa.insert(_writes))
+_ANSWER = prepare(insert_into(PendingWriteRow))
 
 
 # -- within a transaction ---------------------------------------------------------------------------------------------
@@ -119,9 +112,9 @@ def take(tx: Transaction, root: str) -> int:
     for asked in ready:
         status = "final" if asked.status == "approved" else asked.status
         store(tx, asked, replace(asked, status=status, taken=True, undo_until=None))
-        place = {"thread": asked.thread_id, "at_step": asked.step, "of_task": asked.task}
+        place = {"thread_id": asked.thread_id, "step": asked.step, "task": asked.task}
         # A question asked anew may stand at the place of one whose answer was never used.
-        tx.run(_FORGET, **place, named=f"answer:{asked.place}")
+        tx.run(_FORGET, **place, key=f"answer:{asked.place}")
         _hand_over(tx, asked)
         data: dict[str, JsonValue] = {"approval": asked.id, "version": asked.draft_version, "status": status}
         audit.append(tx, root, "taken", data, content=dump(asked.answer))

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -15,17 +15,11 @@ from sqlmodel import col, select
 from graphs.engine.values import dump
 from storage.database import Database
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, AuditRow, DecisionRow, EffectLedgerRow, RunRow, to_micros
+from storage.tables import ApprovalRow, AuditRow, DecisionRow, EffectLedgerRow, RunRow, insert_into, to_micros
 
 Damage = Literal["changed", "missing", "cut off"]
-_audit = cast(sa.Table, AuditRow.__table__)  # type: ignore[attr-defined]
-_LAST = prepare(
-    sa.select(_audit.c.seq, _audit.c.hash)
-    .where(_audit.c.root == sa.bindparam("root_id"))
-    .order_by(_audit.c.seq.desc())
-    .limit(1)
-)
-_APPEND = prepare(sa.insert(_audit))
+_LAST = prepare("SELECT seq, hash FROM audit WHERE root = :root ORDER BY seq DESC LIMIT 1")
+_APPEND = prepare(insert_into(AuditRow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +48,7 @@ def content_hash(text: str) -> str:
 
 def append(tx: Transaction, root: str, kind: str, data: Mapping[str, JsonValue], content: str = "") -> None:
     """Add one row to a run's chain; the caller has locked the root's row, otherwise two rows claim one place."""
-    last: Any = tx.run(_LAST, root_id=root).fetchone()
+    last: Any = tx.run(_LAST, root=root).fetchone()
     seq, before = (last[0] + 1, last[1]) if last else (1, "")
     hashed = content_hash(content) if content else ""
     tx.run(

@@ -21,53 +21,28 @@ RECENT = timedelta(days=3)  # how long the cards of what is settled are still pu
 _approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
 _cards = cast(sa.Table, CardRow.__table__)  # type: ignore[attr-defined]
 _runs = cast(sa.Table, RunRow.__table__)  # type: ignore[attr-defined]
-_one = (_cards.c.scope == sa.bindparam("of_scope"), _cards.c.subject == sa.bindparam("of_subject"))
-
-
-def _big(name: str) -> Any:
-    return sa.bindparam(name, type_=sa.BigInteger)
-
-
-def _text(name: str) -> Any:
-    return sa.bindparam(name, type_=sa.Text)
-
 
 _CREATE = prepare(
-    sa.text(
-        "INSERT INTO cards (scope, subject, channel, ts, drawn, failures, note) "
-        "VALUES (:of_scope, :of_subject, '', '', '', 0, '\"\"') ON CONFLICT (scope, subject) DO NOTHING"
-    ).bindparams(_text("of_scope"), _text("of_subject"))
+    "INSERT INTO cards (scope, subject, channel, ts, drawn, failures, note) "
+    "VALUES (:scope, :subject, '', '', '', 0, '\"\"') ON CONFLICT (scope, subject) DO NOTHING"
 )
-_names = [column.name for column in _cards.columns]
 _TAKE = prepare(
-    sa.update(_cards)
-    .where(
-        *_one,
-        sa.or_(_cards.c.busy_until.is_(None), _cards.c.busy_until <= _big("moment")),
-        sa.or_(_cards.c.not_before.is_(None), _cards.c.not_before <= _big("moment")),
-    )
-    .values(busy_until=_big("until"))
+    "UPDATE cards SET busy_until = :busy_until WHERE scope = :scope AND subject = :subject "
+    "AND (busy_until IS NULL OR busy_until <= :now) AND (not_before IS NULL OR not_before <= :now)"
 )
 _DRAWN = prepare(
-    sa.update(_cards)
-    .where(*_one)
-    .values(
-        channel=_text("in_channel"),
-        ts=_text("at_ts"),
-        drawn=_text("fingerprint"),
-        note=_text("remark"),
-        failures=0,
-        busy_until=None,
-        not_before=None,
-        posted_at=sa.func.coalesce(_cards.c.posted_at, _big("moment")),
-    )
+    "UPDATE cards SET channel = :channel, ts = :ts, drawn = :drawn, note = :note, failures = 0, busy_until = NULL,"
+    " not_before = NULL, posted_at = coalesce(posted_at, :now) "
+    "WHERE scope = :scope AND subject = :subject"
 )
 _FAILED = prepare(
-    sa.update(_cards)
-    .where(*_one)
-    .values(failures=_cards.c.failures + 1, busy_until=None, not_before=_big("wait"), note=_text("remark"))
+    "UPDATE cards SET failures = failures + 1, busy_until = NULL, not_before = :not_before, note = :note "
+    "WHERE scope = :scope AND subject = :subject"
 )
-_LOST = prepare(sa.update(_cards).where(*_one).values(ts="", drawn="", busy_until=None, not_before=None))
+_LOST = prepare(
+    "UPDATE cards SET ts = '', drawn = '', busy_until = NULL, not_before = NULL "
+    "WHERE scope = :scope AND subject = :subject"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,30 +80,27 @@ def take(database: Database, scope: Scope, subject: str) -> CardRow | None:
 
 def take_within(tx: Transaction, scope: Scope, subject: str) -> bool:
     """`take` inside a transaction; whether the card is ours now."""
-    named = {"of_scope": scope, "of_subject": subject}
-    tx.run(_CREATE, **named)
-    return tx.run(_TAKE, **named, moment=tx.now, until=tx.now + BUSY_FOR).rowcount == 1
+    tx.run(_CREATE, scope=scope, subject=subject)
+    return tx.run(_TAKE, scope=scope, subject=subject, now=tx.now, busy_until=tx.now + BUSY_FOR).rowcount == 1
 
 
 def drawn(
     database: Database, scope: Scope, subject: str, *, channel: str, ts: str, fingerprint: str, note: str = ""
 ) -> None:
     """The card stands in Slack as `ts` in `channel` and shows what `fingerprint` names."""
-    values = {"in_channel": channel, "at_ts": ts, "fingerprint": fingerprint, "remark": dump(note)}
-    named = {"of_scope": scope, "of_subject": subject}
-    database.write(_key(scope, subject), lambda tx: _run(tx, _DRAWN, **named, **values, moment=tx.now))
+    card = {"scope": scope, "subject": subject, "channel": channel, "ts": ts, "drawn": fingerprint, "note": dump(note)}
+    database.write(_key(scope, subject), lambda tx: _run(tx, _DRAWN, **card, now=tx.now))
 
 
 def failed(database: Database, scope: Scope, subject: str, *, until: int, note: str = "") -> None:
     """It could not be posted or drawn: wait until `until` (microseconds); `note` says why."""
-    named = {"of_scope": scope, "of_subject": subject}
-    database.write(_key(scope, subject), lambda tx: _run(tx, _FAILED, **named, wait=until, remark=dump(note)))
+    card = {"scope": scope, "subject": subject, "not_before": until, "note": dump(note)}
+    database.write(_key(scope, subject), lambda tx: _run(tx, _FAILED, **card))
 
 
 def lost(database: Database, scope: Scope, subject: str) -> None:
     """The message is gone from Slack: it has to be posted again."""
-    named = {"of_scope": scope, "of_subject": subject}
-    database.write(_key(scope, subject), lambda tx: _run(tx, _LOST, **named))
+    database.write(_key(scope, subject), lambda tx: _run(tx, _LOST, scope=scope, subject=subject))
 
 
 def find(database: Database, scope: Scope, subject: str) -> CardRow | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import sqlalchemy as sa
 from pydantic import JsonValue
 
 from graphs.engine.checkpoint import (
@@ -28,58 +27,25 @@ from storage import approvals, loading, memories, roots, rows, runs, trees
 from storage.database import Database
 from storage.endings import end_tree
 from storage.leases import LEASE, Heartbeat
+from storage.saves import Save, Work
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow
-from storage.writer import fence
+from storage.steps import Step, fence
 
 T = TypeVar("T")
 NOTHING = Spent()
-_runs = rows.runs
-_approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
-_big = sa.BigInteger
-_thread: Any = sa.bindparam("thread")
-
-_SEEN = prepare(
-    sa.select(
-        _runs.c.root,
-        _runs.c.flow,
-        _runs.c.version,
-        _runs.c.fingerprint,
-        _runs.c.ending,
-        _runs.c.rev,
-        _runs.c.claim,
-        _runs.c.lease_until,
-        _runs.c.due_at,
-    )
-    .where(_runs.c.thread_id == _thread)
-    .with_for_update()
-)
+_IS_FREE = "(claim IS NULL AND due_at <= :now OR claim IS NOT NULL AND lease_until <= :now)"
 _CLAIM = prepare(
-    sa.update(_runs)
-    .where(_runs.c.thread_id == _thread)
-    .values(claim=sa.bindparam("owner"), lease_until=sa.bindparam("until", type_=_big), due_at=None)
+    "UPDATE runs SET claim = :owner, lease_until = :until, due_at = NULL"
+    f" WHERE thread_id = :thread_id AND root = thread_id AND ending = '' AND {_IS_FREE}"
+    " RETURNING flow, version, fingerprint, rev"
 )
+_SEEN = prepare("SELECT root, flow, version, fingerprint, ending FROM runs WHERE thread_id = :thread_id")
 _RELEASE = prepare(
-    sa.update(_runs)
-    .where(_runs.c.thread_id == _thread)
-    .values(
-        claim=None,
-        lease_until=None,
-        error=sa.bindparam("why", type_=sa.Text),
-        due_at=sa.case(
-            (_runs.c.due_at < sa.bindparam("wake", type_=_big), _runs.c.due_at),
-            else_=sa.func.coalesce(sa.bindparam("wake", type_=_big), _runs.c.due_at),
-        ),
-    )
+    "UPDATE runs SET claim = NULL, lease_until = NULL, error = :error,"
+    " due_at = CASE WHEN due_at < :wake_at THEN due_at ELSE coalesce(:wake_at, due_at) END WHERE thread_id = :thread_id"
 )
-_UNDO_OPEN = prepare(
-    sa.select(sa.func.min(_approvals.c.undo_until)).where(
-        _approvals.c.root == sa.bindparam("root_id"),
-        _approvals.c.status == "approved",
-        sa.not_(_approvals.c.taken),
-    )
-)
-_ROOT_OF = prepare(sa.select(_approvals.c.root).where(_approvals.c.id == sa.bindparam("approval")))
+_UNDO_OPEN = prepare("SELECT min(undo_until) FROM approvals WHERE root = :root AND status = 'approved' AND NOT taken")
+_ROOT_OF = prepare("SELECT root FROM approvals WHERE id = :id")
 
 
 class SqlCheckpointer:
@@ -120,6 +86,11 @@ class SqlCheckpointer:
         claim = self.database.write(thread_id, lambda tx: _claim(tx, thread_id, known))
         self._heartbeat.add(claim)
         return claim
+
+    def run(self, thread_id: str) -> RunRecord:
+        """See `Checkpointer.run`."""
+        with self.database.look() as tx:
+            return rows.select_run(tx, thread_id)
 
     def load(self, thread_id: str) -> Loaded:
         """See `Checkpointer.load`."""
@@ -165,11 +136,11 @@ class SqlCheckpointer:
 
         self._save(claim, work)
 
-    def commit(
-        self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()
-    ) -> None:
+    def commit(self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> int:
         """See `Checkpointer.commit`."""
-        self._save(claim, lambda tx: self._commit(tx, claim.thread_id, row, effects, memories))
+        if not effects and not memories:
+            return self._queue(claim, lambda rev: Step(claim.thread_id, rev, claim.id, row))
+        return self._save(claim, lambda tx: self._commit(tx, claim.thread_id, row, effects, memories))
 
     def pause(self, claim: Claim, pause: Pause) -> None:
         """See `Checkpointer.pause`."""
@@ -219,13 +190,16 @@ class SqlCheckpointer:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _save(self, claim: Claim, work: Callable[[Transaction], T]) -> T:
-        """Fenced by the claim's next rev. Branches of one claim queue here and are committed together."""
+    def _save(self, claim: Claim, work: Work[T]) -> T:
+        return self._queue(claim, lambda rev: lambda tx: _fenced(tx, claim, rev, work))
+
+    def _queue(self, claim: Claim, work: Callable[[int], Work[T]]) -> T:
+        """Save under the claim's next rev. Branches of one claim queue here and are committed together."""
         if claim.lost:
             raise _lost(claim)
         try:
             with claim.turn() as rev:
-                save = self.database.writer.enqueue(claim.thread_id, lambda tx: _fenced(tx, claim, rev, work))
+                save: Save[T] = self.database.writer.enqueue(claim.thread_id, work(rev))
             return self.database.writer.wait(save)
         except BaseException as error:
             if not _gives_back(claim, error):
@@ -235,7 +209,7 @@ class SqlCheckpointer:
 
     def _commit(
         self, tx: Transaction, root: str, row: Row, effects: Sequence[EffectRow], remembered: Sequence[Memory]
-    ) -> None:
+    ) -> int:
         rows.insert_checkpoint(tx, row)
         if effects:
             flow = rows.select_run(tx, root).flow
@@ -243,6 +217,7 @@ class SqlCheckpointer:
                 rows.insert_effect(tx, root, effect, guarded=self._guards(flow, effect.kind))
         for memory in remembered:
             memories.remember(tx, memory)
+        return tx.now
 
     def _pause(self, tx: Transaction, root: str, pause: Pause) -> None:
         rows.insert_writes(tx, pause.writes)
@@ -251,9 +226,9 @@ class SqlCheckpointer:
             run = rows.select_run(tx, root)
             for ask in pause.interrupts:
                 approvals.open_approval(tx, run=run, interrupt=ask, policy=self._policy_of(run.flow))
-        undo: Any = tx.run(_UNDO_OPEN, root_id=root).fetchone()
+        undo: Any = tx.run(_UNDO_OPEN, root=root).fetchone()
         wake = min((time for time in (pause.wake_at, undo[0]) if time is not None), default=None)
-        tx.run(_RELEASE, thread=root, why=dump(pause.error), wake=wake)
+        tx.run(_RELEASE, thread_id=root, error=dump(pause.error), wake_at=wake)
 
 
 def _lost(claim: Claim) -> ClaimLost:
@@ -278,29 +253,36 @@ def _gives_back(claim: Claim, error: BaseException) -> bool:
 
 
 def _claim(tx: Transaction, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
-    seen: Any = tx.run(_SEEN, thread=thread_id).fetchone()
-    if seen is None:
-        raise rows.unknown(thread_id)
-    root, flow, version, fingerprint, ending, rev, claim, lease_until, due_at = seen
-    if ending:
-        raise RunEnded(f"The run has ended: {ending}.", thread_id)
-    if root != thread_id:
-        raise NotNow(f"{thread_id} is a part of {root}, which is advanced as a whole.", thread_id)
+    owner, until = uuid.uuid4().hex, tx.now + LEASE
+    taken: Any = tx.run(_CLAIM, thread_id=thread_id, owner=owner, until=until, now=tx.now).fetchone()
+    if taken is None:
+        raise _unclaimable(tx, thread_id, known)
+    flow, version, fingerprint, rev = taken
     if known.get((flow, version)) != fingerprint:
         raise runs.unknown_version(flow, version, fingerprint, thread_id)
-    is_free = due_at is not None and due_at <= tx.now if claim is None else lease_until <= tx.now
-    if not is_free:
-        raise NotNow("Somebody else advances the run already, or nothing is due.", thread_id)
-    owner = uuid.uuid4().hex
-    tx.run(_CLAIM, thread=thread_id, owner=owner, until=tx.now + LEASE)
-    return Claim(thread_id, owner, rev)
+    return Claim(thread_id, owner, rev, loading.load_settled(tx, thread_id))
+
+
+def _unclaimable(tx: Transaction, thread_id: str, known: Mapping[tuple[str, int], str]) -> RunError:
+    """Why a run cannot be claimed."""
+    seen: Any = tx.run(_SEEN, thread_id=thread_id).fetchone()
+    if seen is None:
+        return rows.unknown(thread_id)
+    root, flow, version, fingerprint, ending = seen
+    if ending:
+        return RunEnded(f"The run has ended: {ending}.", thread_id)
+    if root != thread_id:
+        return NotNow(f"{thread_id} is a part of {root}, which is advanced as a whole.", thread_id)
+    if known.get((flow, version)) != fingerprint:
+        return runs.unknown_version(flow, version, fingerprint, thread_id)
+    return NotNow("Somebody else advances the run already, or nothing is due.", thread_id)
 
 
 def _answer(tx: Transaction, thread_id: str, interrupt_id: str, value: JsonValue, by: str) -> None:
     run = roots.lock(tx, thread_id)
     if run is None:
         raise rows.unknown(thread_id)
-    owner: Any = tx.run(_ROOT_OF, approval=interrupt_id).fetchone()
+    owner: Any = tx.run(_ROOT_OF, id=interrupt_id).fetchone()
     if owner is None or owner[0] != thread_id:
         raise UnknownInterrupt(f"{interrupt_id} is no question of this run; ask for the open ones.", thread_id)
     approvals.answer_raw(tx, interrupt_id, value, by)

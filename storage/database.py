@@ -11,9 +11,11 @@ from sqlmodel import Session
 
 from graphs.engine.errors import StoreFailed
 from storage import schema
+from storage.batches import Batches
 from storage.engines import DatabaseError, driver_connection, explain, make_engine, told
+from storage.saves import Work
 from storage.statements import Connection, Transaction, server_now
-from storage.writer import Batches, Work, Writer
+from storage.writer import Writer
 
 __all__ = ["Database", "DatabaseError", "open_database"]
 

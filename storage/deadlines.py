@@ -12,25 +12,17 @@ from sqlmodel import col, select
 from graphs.engine.values import load
 from storage import audit, inbox, roots
 from storage.database import Database
-from storage.drafts import all_of, approvals, store
+from storage.drafts import all_of, store
 from storage.endings import end_tree
 from storage.statements import Transaction, prepare
 from storage.tables import ApprovalRow, from_micros
 
 _REMINDABLE = prepare(
-    sa.select(approvals.c.reminded, approvals.c.created_at, approvals.c.policy)
-    .where(
-        approvals.c.id == sa.bindparam("approval"),
-        approvals.c.status == "pending",
-        approvals.c.remind_at <= sa.bindparam("moment", type_=sa.BigInteger),
-        sa.or_(approvals.c.expires_at.is_(None), approvals.c.expires_at > sa.bindparam("moment", type_=sa.BigInteger)),
-    )
-    .with_for_update()
+    "SELECT reminded, created_at, policy FROM approvals WHERE id = :id AND status = 'pending' "
+    "AND remind_at <= :now AND (expires_at IS NULL OR expires_at > :now) FOR UPDATE"
 )
 _REMINDED = prepare(
-    sa.update(approvals)
-    .where(approvals.c.id == sa.bindparam("approval"), approvals.c.reminded == sa.bindparam("seen"))
-    .values(reminded=sa.bindparam("stage"), remind_at=sa.bindparam("next_at", type_=sa.BigInteger))
+    "UPDATE approvals SET reminded = :reminded, remind_at = :remind_at WHERE id = :id AND reminded = :seen"
 )
 
 
@@ -98,12 +90,12 @@ def remind_due(database: Database, limit: int = 50) -> list[Reminder]:
 def remind(tx: Transaction, approval_id: str, root: str) -> Reminder | None:
     """Claim one reminder; None if another process has it or it is no longer needed."""
     roots.lock(tx, root)
-    row: Any = tx.run(_REMINDABLE, approval=approval_id, moment=tx.now).fetchone()
+    row: Any = tx.run(_REMINDABLE, id=approval_id, now=tx.now).fetchone()
     if row is None:
         return None
     reminded, created, policy = row
     stage, next_at = next_stage(_gaps(policy), created, reminded, tx.now)
-    if tx.run(_REMINDED, approval=approval_id, seen=reminded, stage=stage, next_at=next_at).rowcount != 1:
+    if tx.run(_REMINDED, id=approval_id, seen=reminded, reminded=stage, remind_at=next_at).rowcount != 1:
         return None
     audit.append(tx, root, "reminded", {"approval": approval_id, "stage": stage})
     reminder = Reminder(approval_id, stage, next_at is None, root)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import sqlalchemy as sa
 from pydantic import JsonValue
 from sqlmodel import select
 
@@ -18,22 +17,17 @@ from storage.database import Database
 from storage.drafts import Asked, load_asked, next_version, store
 from storage.refusals import Actor, Code, Refused, Vote
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, DecisionRow, from_micros
+from storage.tables import ApprovalRow, DecisionRow, from_micros, insert_into
 
 Verb = Literal["approve", "edit", "decline", "changes", "undo", "save", "answer"]
 Result = Literal["settled", "counted", "saved", "undone", "refused"]
 _SETTLES = {"decline": "declined", "changes": "changes_requested"}
 
-_decisions = cast(sa.Table, DecisionRow.__table__)  # type: ignore[attr-defined]
 _VOTES = prepare(
-    sa.select(_decisions.c.who, _decisions.c.draft_version, _decisions.c.verdict, _decisions.c.at)
-    .where(_decisions.c.approval == sa.bindparam("approval_id"), _decisions.c.counted.is_(True))
-    .order_by(_decisions.c.at, _decisions.c.id)
+    "SELECT who, draft_version, verdict, at FROM decisions WHERE approval = :approval AND counted ORDER BY at, id"
 )
-_COUNT = prepare(
-    sa.select(sa.func.count()).select_from(_decisions).where(_decisions.c.approval == sa.bindparam("approval_id"))
-)
-_KEEP = prepare(sa.insert(_decisions))
+_COUNT = prepare("SELECT count(*) FROM decisions WHERE approval = :approval")
+_KEEP = prepare(insert_into(DecisionRow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,7 @@ def decide_within(tx: Transaction, root: str, approval_id: str, click: Click) ->
     asked = load_asked(tx, approval_id) if run else None
     if run is None or asked is None:
         return Outcome("refused", refusal="unknown", sentence=refusals.GONE)
-    votes = [Vote(*row) for row in tx.run(_VOTES, approval_id=approval_id).fetchall()]
+    votes = [Vote(*row) for row in tx.run(_VOTES, approval=approval_id).fetchall()]
     try:
         ruling = judge(asked, run.ending, click, votes, tx.now)
     except Refused as refused:
@@ -218,7 +212,7 @@ def _apply(tx: Transaction, asked: Asked, ruling: Ruling, click: Click) -> None:
 
 def _keep(tx: Transaction, asked: Asked, after: Asked, click: Click, refusal: str = "") -> None:
     """The decision as a row and in the audit, refused ones too."""
-    number = int(tx.run(_COUNT, approval_id=asked.id).fetchone()[0]) + 1
+    number = int(tx.run(_COUNT, approval=asked.id).fetchone()[0]) + 1
     version = asked.draft_version if click.verdict == "undo" else after.draft_version
     if refusal and click.version is not None:
         version = min(max(click.version, 0), 2**31 - 1)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-import sqlalchemy as sa
 from pydantic import JsonValue
 
 from graphs.engine.effects import Receipt
@@ -16,24 +15,16 @@ from graphs.flow import Choice, Policy, Question
 from storage import audit, drafts, roots
 from storage.drafts import Asked
 from storage.statements import Transaction, prepare
-from storage.tables import EffectLedgerRow
 
 SENT = Choice(value="sent", label="It went out")
 AGAIN = Choice(value="again", label="Send again")
 STOP = Choice(value="stop", label="Stop")
 NAMES = {"sms": "The text message", "post": "The message", "pull_request": "The pull request", "refund": "The refund"}
 
-_effects = cast(sa.Table, EffectLedgerRow.__table__)  # type: ignore[attr-defined]
-_one = (
-    _effects.c.thread_id == sa.bindparam("thread"),
-    _effects.c.step == sa.bindparam("at_step"),
-    _effects.c.n == sa.bindparam("place"),
-)
-_FIND = prepare(sa.select(_effects.c.kind, _effects.c.address).where(*_one))
+_FIND = prepare("SELECT kind, address FROM effects WHERE thread_id = :thread_id AND step = :step AND n = :n")
 _RESOLVE = prepare(
-    sa.update(_effects)
-    .where(*_one, _effects.c.status == "unknown")
-    .values(status=sa.bindparam("becomes"), receipt=sa.bindparam("proof", type_=sa.Text), not_before=None)
+    "UPDATE effects SET status = :status, receipt = :receipt, not_before = NULL "
+    "WHERE thread_id = :thread_id AND step = :step AND n = :n AND status = 'unknown'"
 )
 _BECOMES = {"sent": "sent", "again": "pending", "stop": "failed"}
 
@@ -84,10 +75,10 @@ def question_id(key: str, attempt: int) -> str:
 
 def resolve(tx: Transaction, asked: Asked, answer: str, by: str) -> None:
     """Take a person's word for it: `sent`, `again` (pending once more, under the same release) or `stop`."""
-    place = {"thread": asked.thread_id, "at_step": asked.step, "place": int(asked.place)}
+    place = {"thread_id": asked.thread_id, "step": asked.step, "n": int(asked.place)}
     row: Any = tx.run(_FIND, **place).fetchone()
-    proof = None if answer == "again" or row is None else _receipt(row[0], row[1], answer, by)
-    if tx.run(_RESOLVE, **place, becomes=_BECOMES[answer], proof=proof).rowcount != 1:
+    receipt = None if answer == "again" or row is None else _receipt(row[0], row[1], answer, by)
+    if tx.run(_RESOLVE, **place, status=_BECOMES[answer], receipt=receipt).rowcount != 1:
         raise StoreFailed(f"The effect that {asked.id} asks about is not in doubt any more; look at the run.")
     data: dict[str, JsonValue] = {"effect": f"{asked.thread_id}:{asked.step}:{asked.place}", "by": by, "answer": answer}
     audit.append(tx, asked.root, "resolved", data)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from typing import Any, cast
 
-import sqlalchemy as sa
 from pydantic import JsonValue
 
 from graphs.engine.errors import StoreFailed
@@ -16,7 +15,7 @@ from graphs.flow import Policy, Review
 from storage.audit import content_hash
 from storage.releases import release_draft
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow
+from storage.tables import ApprovalRow, insert_into
 
 MICROSECOND = timedelta(microseconds=1)
 
@@ -52,47 +51,18 @@ class Asked:
         return int(self.policy.get("quorum", 1))
 
 
-approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
 _names = [column.name for column in fields(Asked)]
 _JSON = [_names.index(name) for name in ("ask", "draft", "policy", "answer")]
 _TAKEN = _names.index("taken")
-_columns = [approvals.c[name] for name in _names]
-_LOAD = prepare(sa.select(*_columns).where(approvals.c.id == sa.bindparam("approval")))
-_ROOT = prepare(
-    sa.select(*_columns)
-    .where(approvals.c.root == sa.bindparam("root_id"))
-    .order_by(approvals.c.created_at, approvals.c.id)
-)
-
-
-def _big(name: str) -> Any:
-    return sa.bindparam(name, type_=sa.BigInteger)
-
-
-def _text(name: str) -> Any:
-    return sa.bindparam(name, type_=sa.Text)
-
-
+COLUMNS = ", ".join(_names)
+_LOAD = prepare(f"SELECT {COLUMNS} FROM approvals WHERE id = :id")
+_ROOT = prepare(f"SELECT {COLUMNS} FROM approvals WHERE root = :root ORDER BY created_at, id")
 _STORE = prepare(
-    sa.update(approvals)
-    .where(
-        approvals.c.id == sa.bindparam("approval"),
-        approvals.c.status == sa.bindparam("was"),
-        approvals.c.draft_version == sa.bindparam("seen"),
-    )
-    .values(
-        rev=approvals.c.rev + 1,
-        status=sa.bindparam("now_status"),
-        draft=_text("now_draft"),
-        draft_version=sa.bindparam("now_version"),
-        content_hash=sa.bindparam("now_hash"),
-        answer=_text("now_answer"),
-        taken=sa.bindparam("now_taken"),
-        undo_until=_big("now_undo"),
-        settled_at=_big("now_settled"),
-    )
+    "UPDATE approvals SET rev = rev + 1, status = :status, draft = :draft, draft_version = :draft_version,"
+    " content_hash = :content_hash, answer = :answer, taken = :taken, undo_until = :undo_until,"
+    " settled_at = :settled_at WHERE id = :id AND status = :was AND draft_version = :seen"
 )
-_OPEN = prepare(sa.insert(approvals))
+_OPEN = prepare(insert_into(ApprovalRow))
 
 
 def read_asked(row: Any) -> Asked:
@@ -106,13 +76,13 @@ def read_asked(row: Any) -> Asked:
 
 def load_asked(tx: Transaction, approval_id: str) -> Asked | None:
     """One approval; the caller has locked its root's row."""
-    row: Any = tx.run(_LOAD, approval=approval_id).fetchone()
+    row: Any = tx.run(_LOAD, id=approval_id).fetchone()
     return read_asked(row) if row else None
 
 
 def all_of(tx: Transaction, root: str) -> list[Asked]:
     """Every approval of a root run, oldest first."""
-    return [read_asked(row) for row in tx.run(_ROOT, root_id=root).fetchall()]
+    return [read_asked(row) for row in tx.run(_ROOT, root=root).fetchall()]
 
 
 def open_row(tx: Transaction, policy: Mapping[str, JsonValue], **values: Any) -> None:
@@ -143,17 +113,17 @@ def store(tx: Transaction, before: Asked, after: Asked) -> None:
     """Compare and set: `rev` counts up; a new draft version brings its own releases, the old ones stay with theirs."""
     changed = tx.run(
         _STORE,
-        approval=before.id,
+        id=before.id,
         was=before.status,
         seen=before.draft_version,
-        now_status=after.status,
-        now_draft=dump(dict(after.draft)),
-        now_version=after.draft_version,
-        now_hash=after.content_hash,
-        now_answer=None if after.answer is None else dump(after.answer),
-        now_taken=after.taken,
-        now_undo=after.undo_until,
-        now_settled=after.settled_at,
+        status=after.status,
+        draft=dump(dict(after.draft)),
+        draft_version=after.draft_version,
+        content_hash=after.content_hash,
+        answer=None if after.answer is None else dump(after.answer),
+        taken=after.taken,
+        undo_until=after.undo_until,
+        settled_at=after.settled_at,
     )
     if changed.rowcount != 1:
         raise StoreFailed(f"The approval {before.id} changed while its run was locked; try again.")

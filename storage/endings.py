@@ -2,66 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-import sqlalchemy as sa
+from pydantic import JsonValue
 
 from graphs.engine.values import dump, load
 from storage import audit, roots
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, EffectLedgerRow
 
-_runs = roots.runs
-_approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
-_effects = cast(sa.Table, EffectLedgerRow.__table__)  # type: ignore[attr-defined]
-_root: sa.BindParameter[str] = sa.bindparam("root_id")
-
+_ASKED = "root = :root AND kind <> 'effect' AND status IN ('pending', 'approved')"
+_DOUBTED = "root = :root AND kind = 'effect' AND status = 'pending'"
+_IN_THE_AIR = "root = :root AND status IN ('pending', 'sending', 'unknown')"
+_LEFT = prepare(
+    f"SELECT EXISTS (SELECT 1 FROM approvals WHERE {_ASKED}), EXISTS (SELECT 1 FROM approvals WHERE {_DOUBTED}),"
+    f" EXISTS (SELECT 1 FROM effects WHERE {_IN_THE_AIR})"
+)
 _END = prepare(
-    sa.update(_runs)
-    .where(_runs.c.root == _root, _runs.c.ending == "")
-    .values(
-        ending=sa.bindparam("how"),
-        error=sa.case((_runs.c.thread_id == _root, sa.bindparam("why", type_=sa.Text)), else_=_runs.c.error),
-        ended_at=sa.bindparam("moment", type_=sa.BigInteger),
-        due_at=None,
-        claim=None,
-        lease_until=None,
-    )
+    "UPDATE runs SET ending = :ending, error = CASE WHEN thread_id = :root THEN :error ELSE error END,"
+    " ended_at = :at, due_at = NULL, claim = NULL, lease_until = NULL WHERE root = :root AND ending = ''"
 )
-_open = (
-    _approvals.c.root == _root,
-    sa.or_(_approvals.c.status == "pending", _approvals.c.status == "approved"),
-    _approvals.c.kind != "effect",
-)
-_OPEN = prepare(sa.select(_approvals.c.id).where(*_open).order_by(_approvals.c.id))
+_OPEN = prepare(f"SELECT id FROM approvals WHERE {_ASKED} ORDER BY id")
 _CLOSE = prepare(
-    sa.update(_approvals)
-    .where(*_open)
-    .values(
-        status=sa.bindparam("how"),
-        settled_at=sa.bindparam("moment", type_=sa.BigInteger),
-        undo_until=None,
-        rev=_approvals.c.rev + 1,
-    )
+    f"UPDATE approvals SET status = :to, settled_at = :at, undo_until = NULL, rev = rev + 1 WHERE {_ASKED}"
 )
-_DOUBTS = prepare(
-    sa.select(_approvals.c.id, _approvals.c.ask).where(
-        _approvals.c.root == _root, _approvals.c.kind == "effect", _approvals.c.status == "pending"
-    )
-)
-_NARROW = prepare(
-    sa.update(_approvals)
-    .where(_approvals.c.id == sa.bindparam("approval"))
-    .values(ask=sa.bindparam("narrowed", type_=sa.Text), rev=_approvals.c.rev + 1)
-)
-_UNSETTLED = prepare(
-    sa.select(_effects.c.thread_id, _effects.c.step, _effects.c.n, _effects.c.status)
-    .where(_effects.c.root == _root, _effects.c.status.in_(("pending", "sending", "unknown")))
-    .order_by(_effects.c.thread_id, _effects.c.step, _effects.c.n)
-)
-_CANCEL = prepare(
-    sa.update(_effects).where(_effects.c.root == _root, _effects.c.status == "pending").values(status="cancelled")
-)
+_DOUBTS = prepare(f"SELECT id, ask FROM approvals WHERE {_DOUBTED}")
+_NARROW = prepare("UPDATE approvals SET ask = :ask, rev = rev + 1 WHERE id = :id")
+_UNSETTLED = prepare(f"SELECT thread_id, step, n, status FROM effects WHERE {_IN_THE_AIR} ORDER BY thread_id, step, n")
+_CANCEL = prepare("UPDATE effects SET status = 'cancelled' WHERE root = :root AND status = 'pending'")
 
 
 def end_tree(tx: Transaction, root: str, ending: str, error: str = "", by: str = "") -> bool:
@@ -73,31 +40,37 @@ def end_tree(tx: Transaction, root: str, ending: str, error: str = "", by: str =
     run = roots.lock(tx, root)
     if run is None or run.ending:
         return False
-    tx.run(_END, root_id=root, how=ending, why=dump(error), moment=tx.now)
-    closed = close_open(tx, root)
-    _narrow_doubts(tx, root)
-    effects: list[Any] = tx.run(_UNSETTLED, root_id=root).fetchall()
-    tx.run(_CANCEL, root_id=root)
-    by_status = {
-        name: [f"{thread}:{step}:{n}" for thread, step, n, status in effects if status == was]
-        for name, was in (("cancelled", "pending"), ("sending", "sending"), ("unknown", "unknown"))
-    }
-    data = {"ending": ending, "by": by, "approvals": closed, **by_status}
-    audit.append(tx, root, "ended", data, content=error)  # type: ignore[arg-type]
+    asks, doubts, is_sending = tx.run(_LEFT, root=root).fetchone()  # after the lock: nobody adds to it any more
+    tx.run(_END, root=root, ending=ending, error=dump(error), at=tx.now)
+    closed = close_open(tx, root) if asks else []
+    if doubts:
+        _narrow_doubts(tx, root)
+    effects = _cancel_effects(tx, root) if is_sending else {"cancelled": [], "sending": [], "unknown": []}
+    audit.append(tx, root, "ended", {"ending": ending, "by": by, "approvals": closed, **effects}, content=error)
     return True
 
 
-def close_open(tx: Transaction, root: str, status: str = "cancelled") -> list[str]:
+def _cancel_effects(tx: Transaction, root: str) -> dict[str, JsonValue]:
+    """Cancel what is pending; what there was, by what has become of it."""
+    effects: list[Any] = tx.run(_UNSETTLED, root=root).fetchall()
+    tx.run(_CANCEL, root=root)
+    return {
+        name: [f"{thread}:{step}:{n}" for thread, step, n, status in effects if status == was]
+        for name, was in (("cancelled", "pending"), ("sending", "sending"), ("unknown", "unknown"))
+    }
+
+
+def close_open(tx: Transaction, root: str, status: str = "cancelled") -> list[JsonValue]:
     """Close everything people are still asked about a run; the ids of what was closed."""
-    ids = [row[0] for row in tx.run(_OPEN, root_id=root).fetchall()]
+    ids = [row[0] for row in tx.run(_OPEN, root=root).fetchall()]
     if ids:
-        tx.run(_CLOSE, root_id=root, how=status, moment=tx.now)
+        tx.run(_CLOSE, root=root, to=status, at=tx.now)
     return ids
 
 
 def _narrow_doubts(tx: Transaction, root: str) -> None:
     """Take *Send again* off the open questions about lost answers: a run that has ended sends nothing more."""
-    for approval, text in tx.run(_DOUBTS, root_id=root).fetchall():
+    for approval, text in tx.run(_DOUBTS, root=root).fetchall():
         ask = load(text)
         ask["choices"] = [choice for choice in ask["choices"] if choice["value"] != "again"]
-        tx.run(_NARROW, approval=approval, narrowed=dump(ask))
+        tx.run(_NARROW, id=approval, ask=dump(ask))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import cast
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -15,49 +14,35 @@ from storage.database import Database
 from storage.statements import Transaction, prepare
 from storage.tables import DeliveryRow, from_micros, to_micros
 
-_deliveries = cast(sa.Table, DeliveryRow.__table__)  # type: ignore[attr-defined]
 _RECEIVE = prepare(
-    sa.text(
-        "INSERT INTO deliveries (id, kind, payload, attempts, at) VALUES (:delivery, :what, :body, 0, :moment) "
-        "ON CONFLICT (id) DO NOTHING RETURNING id"
-    ).bindparams(
-        sa.bindparam("delivery", type_=sa.Text),
-        sa.bindparam("what", type_=sa.Text),
-        sa.bindparam("body", type_=sa.Text),
-        sa.bindparam("moment", type_=sa.BigInteger),
-    )
+    "INSERT INTO deliveries (id, kind, payload, attempts, at) VALUES (:id, :kind, :payload, 0, :at) "
+    "ON CONFLICT (id) DO NOTHING RETURNING id"
 )
-_DONE = prepare(
-    sa.update(_deliveries)
-    .where(_deliveries.c.id == sa.bindparam("delivery"), _deliveries.c.done_at.is_(None))
-    .values(done_at=sa.bindparam("moment", type_=sa.BigInteger), payload=None)
-)
+_DONE = prepare("UPDATE deliveries SET done_at = :done_at, payload = NULL WHERE id = :id AND done_at IS NULL")
 _LATER = prepare(
-    sa.update(_deliveries)
-    .where(_deliveries.c.id == sa.bindparam("delivery"), _deliveries.c.done_at.is_(None))
-    .values(attempts=_deliveries.c.attempts + 1, not_before=sa.bindparam("wait", type_=sa.BigInteger))
+    "UPDATE deliveries SET attempts = attempts + 1, not_before = :not_before WHERE id = :id AND done_at IS NULL"
 )
-_FORGET = prepare(sa.delete(_deliveries).where(_deliveries.c.done_at < sa.bindparam("moment", type_=sa.BigInteger)))
+_FORGET = prepare("DELETE FROM deliveries WHERE done_at < :before")
 
 
 def receive(tx: Transaction, delivery: str, kind: str, payload: JsonValue) -> bool:
     """Keep an envelope, trigger or event under its id; False if it has been here before, dealt with or not."""
-    return tx.run(_RECEIVE, delivery=delivery, what=kind, body=dump(payload), moment=tx.now).fetchone() is not None
+    return tx.run(_RECEIVE, id=delivery, kind=kind, payload=dump(payload), at=tx.now).fetchone() is not None
 
 
 def done(tx: Transaction, delivery: str) -> bool:
     """Dealt with: the payload is emptied, the id stays. False if somebody else had dealt with it."""
-    return tx.run(_DONE, delivery=delivery, moment=tx.now).rowcount == 1
+    return tx.run(_DONE, id=delivery, done_at=tx.now).rowcount == 1
 
 
 def retry_later(tx: Transaction, delivery: str, until: int) -> None:
     """It failed: count the attempt and leave it alone until `until` (microseconds)."""
-    tx.run(_LATER, delivery=delivery, wait=until)
+    tx.run(_LATER, id=delivery, not_before=until)
 
 
 def forget(tx: Transaction, before: datetime) -> int:
     """Remove the ids of what was dealt with before a time; how many. Slack redelivers within minutes, not days."""
-    return tx.run(_FORGET, moment=to_micros(before)).rowcount
+    return tx.run(_FORGET, before=to_micros(before)).rowcount
 
 
 def open_ones(database: Database, limit: int = 50, older_than: timedelta = timedelta(0)) -> Sequence[DeliveryRow]:

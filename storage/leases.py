@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import cast
-
-import sqlalchemy as sa
 
 from graphs.engine.checkpoint import Claim
 from graphs.engine.errors import StoreFailed
 from storage.database import Database
 from storage.statements import Transaction, prepare
-from storage.tables import RunRow
 
 LEASE = 8_000_000  # microseconds a claim holds
 BEAT = 2.0  # seconds between two signs of life
 
 _log = logging.getLogger(__name__)
-_runs = cast(sa.Table, RunRow.__table__)  # type: ignore[attr-defined]
-_RENEW = prepare(
-    sa.update(_runs)
-    .where(_runs.c.thread_id == sa.bindparam("thread"), _runs.c.claim == sa.bindparam("owner"))
-    .values(lease_until=sa.bindparam("until", type_=sa.BigInteger))
-)
+_RENEW = prepare("UPDATE runs SET lease_until = :until WHERE thread_id = :root AND claim = :owner")
 
 
 class Heartbeat:
@@ -82,4 +73,4 @@ class Heartbeat:
 
 def renew(tx: Transaction, claim: Claim) -> bool:
     """Move a claim's lease on; False if the claim is not the run's any more."""
-    return tx.run(_RENEW, thread=claim.thread_id, owner=claim.id, until=tx.now + LEASE).rowcount == 1
+    return tx.run(_RENEW, root=claim.thread_id, owner=claim.id, until=tx.now + LEASE).rowcount == 1

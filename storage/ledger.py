@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -24,64 +24,30 @@ from storage.database import Database
 from storage.doubts import Doubt, effect_question
 from storage.releases import bind_release
 from storage.statements import Transaction, prepare
+from storage.steps import fence
 from storage.tables import EffectLedgerRow, from_micros, to_micros
-from storage.writer import fence
 
 SEND_WITHIN = 120_000_000  # microseconds from `sending` until no request may leave any more
 LOOK_AFTER = 30_000_000  # and from then until an answer that never came may be looked up
 HOLD_WAIT = 60_000_000  # how long a run with effects sleeps while they are held
 UNRELEASED = "No final review releases this very content, by this way, to this address; nothing was sent."
 
-_effects = cast(sa.Table, EffectLedgerRow.__table__)  # type: ignore[attr-defined]
-
-
-def _big(name: str) -> Any:
-    return sa.bindparam(name, type_=sa.BigInteger)
-
-
-_one = (
-    _effects.c.thread_id == sa.bindparam("thread"),
-    _effects.c.step == sa.bindparam("at_step"),
-    _effects.c.n == sa.bindparam("place"),
+_READ = prepare(
+    "SELECT root, kind, address, content, payload, guarded, status, attempt, not_before, first_sent_at "
+    "FROM effects WHERE thread_id = :thread_id AND step = :step AND n = :n"
 )
-_columns = (
-    "root",
-    "kind",
-    "address",
-    "content",
-    "payload",
-    "guarded",
-    "status",
-    "attempt",
-    "not_before",
-    "first_sent_at",
-)
-_READ = prepare(sa.select(*(_effects.c[name] for name in _columns)).where(*_one))
 _BEGIN = prepare(
-    sa.update(_effects)
-    .where(*_one, _effects.c.status == "pending")
-    .values(
-        status="sending",
-        attempt=_effects.c.attempt + 1,
-        send_until=_big("until"),
-        first_sent_at=sa.func.coalesce(_effects.c.first_sent_at, _big("moment")),
-        not_before=None,
-    )
+    "UPDATE effects SET status = 'sending', attempt = attempt + 1, send_until = :send_until,"
+    " first_sent_at = coalesce(first_sent_at, :now), not_before = NULL "
+    "WHERE thread_id = :thread_id AND step = :step AND n = :n AND status = 'pending'"
 )
 _REFUSE = prepare(
-    sa.update(_effects)
-    .where(*_one, _effects.c.status == "pending")
-    .values(status="failed", receipt=sa.bindparam("proof", type_=sa.Text))
+    "UPDATE effects SET status = 'failed', receipt = :receipt "
+    "WHERE thread_id = :thread_id AND step = :step AND n = :n AND status = 'pending'"
 )
 _SETTLE = prepare(
-    sa.update(_effects)
-    .where(*_one, _effects.c.status == "sending", _effects.c.attempt == sa.bindparam("tried"))
-    .values(
-        status=sa.bindparam("becomes"),
-        receipt=sa.bindparam("proof", type_=sa.Text),
-        not_before=_big("wait_until"),
-        send_until=None,
-    )
+    "UPDATE effects SET status = :status, receipt = :receipt, not_before = :not_before, send_until = NULL "
+    "WHERE thread_id = :thread_id AND step = :step AND n = :n AND status = 'sending' AND attempt = :attempt"
 )
 
 
@@ -164,8 +130,8 @@ def begin_within(tx: Transaction, claim: Claim, rev: int, key: str) -> Sending |
         return None
     release = _release(tx, entry) if entry.guarded else ""
     if release is None:
-        proof = dump(_receipt(entry, "failed", detail=UNRELEASED))
-        tx.run(_REFUSE, **place_of(key), proof=proof)
+        receipt = dump(_receipt(entry, "failed", detail=UNRELEASED))
+        tx.run(_REFUSE, **place_of(key), receipt=receipt)
         _tell(tx, entry, "failed", entry.attempt, UNRELEASED)
         return None
     return _start(tx, entry, release)
@@ -198,9 +164,9 @@ def outcome_within(tx: Transaction, key: str, attempt: int, result: Result) -> b
     run = roots.lock(tx, entry.root) if entry else None
     if entry is None or run is None:
         return False
-    status, proof = _becomes(entry, result, bool(run.ending))
+    status, receipt = _becomes(entry, result, bool(run.ending))
     wait = result.until if status == "pending" else None
-    settled = tx.run(_SETTLE, **place_of(key), tried=attempt, becomes=status, proof=proof, wait_until=wait)
+    settled = tx.run(_SETTLE, **place_of(key), attempt=attempt, status=status, receipt=receipt, not_before=wait)
     if settled.rowcount != 1:
         _tell(tx, entry, "told too late", attempt, f"{result.status} {result.ref} {result.detail}")
         return False
@@ -240,7 +206,7 @@ def key_of(row: EffectLedgerRow) -> str:
 def place_of(key: str) -> dict[str, Any]:
     """Where an effect stands, from its name; raises `ValueError` for anything else."""
     thread, step, n = key.rsplit(":", 2)
-    return {"thread": thread, "at_step": int(step), "place": int(n)}
+    return {"thread_id": thread, "step": int(step), "n": int(n)}
 
 
 def _read(tx: Transaction, key: str) -> Entry | None:
@@ -263,7 +229,7 @@ def _release(tx: Transaction, entry: Entry) -> str | None:
 
 def _start(tx: Transaction, entry: Entry, release: str) -> Sending:
     until = tx.now + SEND_WITHIN
-    tx.run(_BEGIN, **place_of(entry.key), until=until, moment=tx.now)
+    tx.run(_BEGIN, **place_of(entry.key), send_until=until, now=tx.now)
     data: dict[str, JsonValue] = {"effect": entry.key, "attempt": entry.attempt + 1, "release": release}
     audit.append(tx, entry.root, "sending", data, content=entry.content)
     return Sending(

@@ -2,131 +2,105 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
-import sqlalchemy as sa
+from collections.abc import Sequence
+from typing import Any
 
 from graphs.engine.checkpoint import EffectRow, Interrupt, Loaded, Next, PendingWrite, Row, Spent
 from graphs.engine.values import load
 from storage.ledger import LOOK_AFTER
-from storage.rows import checkpoints, effects, runs, select_run, writes
+from storage.rows import RECORD, read_run, select_run, unknown
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow
 
-_approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
-_thread: Any = sa.bindparam("thread")
-_root: Any = sa.bindparam("root_id")
-_first: Any = sa.bindparam("first", type_=sa.Integer)
-_last: Any = sa.bindparam("last", type_=sa.Integer)
-
-_columns = tuple(
-    checkpoints.c[name] for name in ("thread_id", "step", "source", "next", "body", "is_full", "meta", "author", "at")
-)
+_COLUMNS = "thread_id, step, source, next, body, is_full, meta, author, at"
 _ROWS = prepare(
-    sa.select(*_columns)
-    .where(checkpoints.c.thread_id == _thread, checkpoints.c.step.between(_first, _last))
-    .order_by(checkpoints.c.step)
+    f"SELECT {_COLUMNS} FROM checkpoints WHERE thread_id = :thread_id AND step BETWEEN :first AND :last ORDER BY step"
 )
-_full = checkpoints.alias("full")
 _SINCE_SNAPSHOT = prepare(
-    sa.select(*_columns)
-    .where(
-        checkpoints.c.thread_id == _thread,
-        checkpoints.c.step
-        >= sa.select(_full.c.step)
-        .where(_full.c.thread_id == _thread, _full.c.is_full)
-        .order_by(_full.c.step.desc())
-        .limit(1)
-        .scalar_subquery(),
-    )
-    .order_by(checkpoints.c.step)
+    f"SELECT {_COLUMNS} FROM checkpoints WHERE thread_id = :thread_id AND step >= ("
+    "  SELECT step FROM checkpoints WHERE thread_id = :thread_id AND is_full ORDER BY step DESC LIMIT 1"
+    ") ORDER BY step"
 )
-_HEAD = prepare(sa.select(sa.func.max(checkpoints.c.step)).where(checkpoints.c.thread_id == _thread))
+_HEAD = prepare("SELECT max(step) FROM checkpoints WHERE thread_id = :thread_id")
 _SNAPSHOT = prepare(
-    sa.select(checkpoints.c.step)
-    .where(checkpoints.c.thread_id == _thread, checkpoints.c.is_full, checkpoints.c.step <= _last)
-    .order_by(checkpoints.c.step.desc())
-    .limit(1)
+    "SELECT step FROM checkpoints WHERE thread_id = :thread_id AND is_full AND step <= :last ORDER BY step DESC LIMIT 1"
 )
 _NTH = prepare(
-    sa.select(checkpoints.c.step)
-    .where(checkpoints.c.thread_id == _thread, checkpoints.c.step <= _last)
-    .order_by(checkpoints.c.step.desc())
-    .limit(1)
-    .offset(sa.bindparam("skip", type_=sa.Integer))
+    "SELECT step FROM checkpoints WHERE thread_id = :thread_id AND step <= :last ORDER BY step DESC"
+    " LIMIT 1 OFFSET :skip"
 )
-_LOWEST = prepare(sa.select(sa.func.min(checkpoints.c.step)).where(checkpoints.c.thread_id == _thread))
+_LOWEST = prepare("SELECT min(step) FROM checkpoints WHERE thread_id = :thread_id")
 _WRITES = prepare(
-    sa.select(writes.c.thread_id, writes.c.step, writes.c.task, writes.c.key, writes.c.value)
-    .where(writes.c.thread_id == _thread, writes.c.step >= _first)
-    .order_by(writes.c.at, writes.c.step, writes.c.task, writes.c.key)
+    "SELECT thread_id, step, task, key, value FROM pending_writes WHERE thread_id = :thread_id AND step >= :first"
+    " ORDER BY at, step, task, key"
 )
 _EFFECTS = prepare(
-    sa.select(*(effects.c[name] for name in (
-        "thread_id", "step", "n", "root", "kind", "address", "content", "payload", "into", "status", "receipt",
-        "send_until",
-    )))
-    .where(effects.c.thread_id == _thread, effects.c.step == _last)
-    .order_by(effects.c.n)
-)  # fmt: skip
-_is_open = sa.or_(
-    _approvals.c.status == "pending",
-    sa.and_(
-        _approvals.c.status.in_(("approved", "final", "declined", "changes_requested", "answered")),
-        sa.not_(_approvals.c.taken),
-    ),
+    'SELECT thread_id, step, n, root, kind, address, content, payload, "into", status, receipt, send_until'
+    " FROM effects WHERE thread_id = :thread_id AND step = :step ORDER BY n"
 )
-_OPEN = prepare(sa.select(_approvals.c.id).where(_approvals.c.root == _root, _approvals.c.kind != "effect", _is_open))
+_IS_OPEN = (
+    "kind <> 'effect' AND (status = 'pending' OR (NOT taken AND"
+    " status IN ('approved', 'final', 'declined', 'changes_requested', 'answered')))"
+)
+_OPEN = prepare(f"SELECT id FROM approvals WHERE root = :root AND {_IS_OPEN}")
 _ASKED = prepare(
-    sa.select(*(_approvals.c[name] for name in (
-        "id", "thread_id", "step", "task", "place", "kind", "ask", "path"
-    )))
-    .where(_approvals.c.root == _root, _approvals.c.kind != "effect", _approvals.c.status == "pending")
-    .order_by(_approvals.c.created_at, _approvals.c.thread_id, _approvals.c.step, _approvals.c.task, _approvals.c.place)
-)  # fmt: skip
-_tree = runs.alias("tree")
-_USED = prepare(
-    sa.select(
-        sa.select(sa.func.count())
-        .select_from(checkpoints.join(_tree, checkpoints.c.thread_id == _tree.c.thread_id))
-        .where(_tree.c.root == _root, checkpoints.c.source == "step")
-        .scalar_subquery(),
-        runs.c.calls,
-        runs.c.input_tokens,
-        runs.c.output_tokens,
-    ).where(runs.c.thread_id == _root)
+    "SELECT id, thread_id, step, task, place, kind, ask, path FROM approvals"
+    " WHERE root = :root AND kind <> 'effect' AND status = 'pending' ORDER BY created_at, thread_id, step, task, place"
 )
+_RUN = prepare(
+    f"SELECT {', '.join(f'run.{name}' for name in RECORD)},"
+    " root.calls, root.input_tokens, root.output_tokens,"
+    " (SELECT count(*) FROM checkpoints JOIN runs AS member ON member.thread_id = checkpoints.thread_id"
+    "  WHERE member.root = run.root AND source = 'step'),"
+    f" EXISTS (SELECT 1 FROM approvals WHERE root = run.root AND {_IS_OPEN}),"
+    " EXISTS (SELECT 1 FROM pending_writes WHERE thread_id = run.thread_id),"
+    " EXISTS (SELECT 1 FROM effects WHERE root = run.root)"
+    " FROM runs AS run JOIN runs AS root ON root.thread_id = run.root WHERE run.thread_id = :thread_id"
+)
+_ASKS = -3  # its place in such a row
 
 
 def load_run(tx: Transaction, thread_id: str) -> Loaded:
     """One run from its last snapshot on; raises `UnknownThread`."""
-    run = select_run(tx, thread_id)
-    rows = tuple(_read_row(*row) for row in tx.run(_SINCE_SNAPSHOT, thread=thread_id).fetchall())
-    steps, *spent = cast(Any, tx.run(_USED, root_id=run.root).fetchone())
+    found: Any = tx.run(_RUN, thread_id=thread_id).fetchone()
+    if found is None:
+        raise unknown(thread_id)
+    return _load(tx, thread_id, found)
+
+
+def load_settled(tx: Transaction, thread_id: str) -> Loaded | None:
+    """The same of a run that is there, or None if it asks something: then what was decided comes first."""
+    found: Any = tx.run(_RUN, thread_id=thread_id).fetchone()
+    return None if found[_ASKS] else _load(tx, thread_id, found)
+
+
+def _load(tx: Transaction, thread_id: str, found: Sequence[Any]) -> Loaded:
+    *record, calls, input_tokens, output_tokens, steps, asks, wrote, did = found
+    run = read_run(record)
+    rows = tuple(_read_row(*row) for row in tx.run(_SINCE_SNAPSHOT, thread_id=thread_id).fetchall())
     return Loaded(
         run=run,
         rows=rows,
-        writes=_pending(tx, rows[-1]),
-        effects=effects_at(tx, thread_id, rows[-1].step),
-        open=frozenset(row[0] for row in tx.run(_OPEN, root_id=run.root).fetchall()),
+        writes=_pending(tx, rows[-1]) if wrote else (),
+        effects=effects_at(tx, thread_id, rows[-1].step) if did else (),
+        open=frozenset(row[0] for row in tx.run(_OPEN, root=run.root).fetchall()) if asks else frozenset(),
         steps=steps,
-        spent=Spent(*spent),
+        spent=Spent(calls, input_tokens, output_tokens),
     )
 
 
 def head_of(tx: Transaction, thread_id: str) -> int:
     """A run's newest step."""
-    return _one(tx.run(_HEAD, thread=thread_id))
+    return _one(tx.run(_HEAD, thread_id=thread_id))
 
 
 def snapshot_before(tx: Transaction, thread_id: str, step: int) -> int:
     """The newest step up to `step` that is stored in full."""
-    return _one(tx.run(_SNAPSHOT, thread=thread_id, last=step))
+    return _one(tx.run(_SNAPSHOT, thread_id=thread_id, last=step))
 
 
 def rows_between(tx: Transaction, thread_id: str, first: int, last: int) -> tuple[Row, ...]:
     """Checkpoints, oldest first, both ends included."""
-    found = tx.run(_ROWS, thread=thread_id, first=first, last=last).fetchall()
+    found = tx.run(_ROWS, thread_id=thread_id, first=first, last=last).fetchall()
     return tuple(_read_row(*row) for row in found)
 
 
@@ -134,8 +108,8 @@ def past(tx: Transaction, thread_id: str, before: int | None, limit: int | None)
     """The newest `limit` checkpoints before a step and what they are made of, newest first; raises `UnknownThread`."""
     select_run(tx, thread_id)
     last = head_of(tx, thread_id) if before is None else before - 1
-    nth = _first_of(tx.run(_NTH, thread=thread_id, last=last, skip=max(limit - 1, 0))) if limit is not None else None
-    oldest = nth if nth is not None else _one(tx.run(_LOWEST, thread=thread_id))
+    nth = _first_of(tx.run(_NTH, thread_id=thread_id, last=last, skip=max(limit - 1, 0))) if limit is not None else None
+    oldest = nth if nth is not None else _one(tx.run(_LOWEST, thread_id=thread_id))
     if oldest > last:
         return ()
     return rows_between(tx, thread_id, snapshot_before(tx, thread_id, oldest), last)[::-1]
@@ -143,12 +117,12 @@ def past(tx: Transaction, thread_id: str, before: int | None, limit: int | None)
 
 def effects_at(tx: Transaction, thread_id: str, step: int) -> tuple[EffectRow, ...]:
     """The effects committed with one checkpoint, in order."""
-    return tuple(_read_effect(*row) for row in tx.run(_EFFECTS, thread=thread_id, last=step).fetchall())
+    return tuple(_read_effect(*row) for row in tx.run(_EFFECTS, thread_id=thread_id, step=step).fetchall())
 
 
 def asked_of(tx: Transaction, root: str) -> tuple[Interrupt, ...]:
     """What a root run and its children ask, oldest first."""
-    found = tx.run(_ASKED, root_id=root).fetchall()
+    found = tx.run(_ASKED, root=root).fetchall()
     return tuple(_read_interrupt(*row) for row in found)
 
 
@@ -157,7 +131,7 @@ def _pending(tx: Transaction, head: Row) -> tuple[PendingWrite, ...]:
     after = Next.from_text(head.next)
     first = min((task.since for task in (*after.tasks, *after.after)), default=head.step)
     return tuple(
-        PendingWrite(*row) for row in tx.run(_WRITES, thread=head.thread_id, first=min(first, head.step)).fetchall()
+        PendingWrite(*row) for row in tx.run(_WRITES, thread_id=head.thread_id, first=min(first, head.step)).fetchall()
     )
 
 

@@ -5,37 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy.dialects import postgresql
 from sqlmodel import col, select
 
 from graphs.engine.checkpoint import Memory
 from graphs.engine.values import dump
 from storage.database import Database
 from storage.statements import Transaction, prepare
-from storage.tables import MemoryRow
+from storage.tables import MemoryRow, insert_into
 
-_memories = cast(sa.Table, MemoryRow.__table__)  # type: ignore[attr-defined]
-_insert = postgresql.insert(_memories)  # its ON CONFLICT is SQLite's too
 _KEEP = prepare(
-    _insert.on_conflict_do_update(
-        index_elements=["namespace", "key"], set_={"value": _insert.excluded.value, "at": _insert.excluded.at}
-    )
+    insert_into(MemoryRow) + " ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, at = excluded.at"
 )
-_FORGET = prepare(
-    sa.delete(_memories).where(_memories.c.namespace == sa.bindparam("space"), _memories.c.key == sa.bindparam("name"))
-)
+_FORGET = prepare("DELETE FROM memories WHERE namespace = :namespace AND key = :key")
 
 
 def remember(tx: Transaction, memory: Memory) -> None:
     """Keep a memory, or forget it if its value is None; the last write wins."""
     order = f"memory {memory.namespace} {memory.key}"
+    place = {"namespace": memory.namespace, "key": memory.key}
     if memory.value is None:
-        tx.run_last(order, _FORGET, space=memory.namespace, name=memory.key)
+        tx.run_last(order, _FORGET, **place)
     else:
-        named = {"namespace": memory.namespace, "key": memory.key}
-        tx.run_last(order, _KEEP, **named, value=memory.value, at=tx.now)
+        tx.run_last(order, _KEEP, **place, value=memory.value, at=tx.now)
 
 
 def recall(database: Database, namespace: str, key: str) -> JsonValue:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-import sqlalchemy as sa
 from pydantic import JsonValue
 
 from graphs.engine.errors import UpdateRefused
@@ -12,35 +11,19 @@ from graphs.engine.values import dump
 from graphs.flow import Review
 from storage.audit import content_hash
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, ReleaseRow
+from storage.tables import ReleaseRow, insert_into
 
-_approvals = cast(sa.Table, ApprovalRow.__table__)  # type: ignore[attr-defined]
-_releases = cast(sa.Table, ReleaseRow.__table__)  # type: ignore[attr-defined]
-_effect: sa.BindParameter[str] = sa.bindparam("effect_key", type_=sa.String)
-_is_free = sa.or_(_releases.c.used_by.is_(None), _releases.c.used_by == _effect)
-
-_RELEASE = prepare(sa.insert(_releases))
+_IS_FREE = "(used_by IS NULL OR used_by = :effect)"
+_RELEASE = prepare(insert_into(ReleaseRow))
+# The one this effect has used already comes first, otherwise sending again would use up a second one.
 _MATCH = prepare(
-    sa.select(_releases.c.id)
-    .join(_approvals, _approvals.c.id == _releases.c.approval)
-    .where(
-        _releases.c.root == sa.bindparam("root_id"),
-        _releases.c.kind == sa.bindparam("of_kind"),
-        _releases.c.address == sa.bindparam("to"),
-        _releases.c.content_hash == sa.bindparam("hashed"),
-        _releases.c.draft_version == _approvals.c.draft_version,
-        _approvals.c.root == sa.bindparam("root_id"),
-        _approvals.c.kind == "review",
-        _approvals.c.status == "final",
-        _is_free,
-    )
-    # The one this effect has used already comes first, otherwise sending again would use up a second one.
-    .order_by(sa.case((_releases.c.used_by == _effect, 0), else_=1), _releases.c.id)
-    .limit(1)
+    "SELECT releases.id FROM releases JOIN approvals ON approvals.id = releases.approval"
+    " WHERE releases.root = :root AND releases.kind = :kind AND address = :address"
+    " AND releases.content_hash = :content_hash AND releases.draft_version = approvals.draft_version"
+    f" AND approvals.root = :root AND approvals.kind = 'review' AND status = 'final' AND {_IS_FREE}"
+    " ORDER BY CASE WHEN used_by = :effect THEN 0 ELSE 1 END, releases.id LIMIT 1"
 )
-_BIND = prepare(
-    sa.update(_releases).where(_releases.c.id == sa.bindparam("release_id"), _is_free).values(used_by=_effect)
-)
+_BIND = prepare(f"UPDATE releases SET used_by = :effect WHERE id = :id AND {_IS_FREE}")
 
 
 def text_of(value: JsonValue) -> str:
@@ -72,7 +55,8 @@ def bind_release(tx: Transaction, root: str, kind: str, *, address: str, content
     One that is bound to this effect already counts. Its id, or None if none lets this kind, address and content out.
     """
     hashed = content_hash(content)
-    match: Any = tx.run(_MATCH, root_id=root, of_kind=kind, to=address, hashed=hashed, effect_key=effect).fetchone()
-    if match is None or tx.run(_BIND, release_id=match[0], effect_key=effect).rowcount != 1:
+    wanted = {"root": root, "kind": kind, "address": address, "content_hash": hashed, "effect": effect}
+    match: Any = tx.run(_MATCH, **wanted).fetchone()
+    if match is None or tx.run(_BIND, id=match[0], effect=effect).rowcount != 1:
         return None
     return str(match[0])

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
-
-import sqlalchemy as sa
+from typing import Any
 
 from storage.statements import Transaction, prepare
-from storage.tables import RunRow
 
-runs = cast(sa.Table, RunRow.__table__)  # type: ignore[attr-defined]
-
-_LOCK = prepare(
-    sa.select(runs.c.thread_id, runs.c.ending, runs.c.who, runs.c.team, runs.c.channel)
-    .where(runs.c.thread_id == sa.bindparam("root"))
-    .with_for_update()
-)
+_LOCK = prepare("SELECT thread_id, ending, who, team, channel FROM runs WHERE thread_id = :root FOR UPDATE")
 _LOWER = prepare(
-    sa.update(runs)
-    .where(
-        runs.c.thread_id == sa.bindparam("root"),
-        runs.c.ending == "",
-        sa.or_(runs.c.due_at.is_(None), runs.c.due_at > sa.bindparam("moment", type_=sa.BigInteger)),
-    )
-    .values(due_at=sa.bindparam("moment", type_=sa.BigInteger))
+    "UPDATE runs SET due_at = :at WHERE thread_id = :root AND ending = '' AND (due_at IS NULL OR due_at > :at)"
 )
 
 
@@ -50,4 +35,4 @@ def lock(tx: Transaction, root: str) -> Root | None:
 
 def lower_due(tx: Transaction, root: str, at: int | None = None) -> None:
     """Make a run that goes on due at `at` (microseconds, None for now); an earlier `due_at` stays."""
-    tx.run(_LOWER, root=root, moment=tx.now if at is None else at)
+    tx.run(_LOWER, root=root, at=tx.now if at is None else at)

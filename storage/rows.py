@@ -4,65 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, cast
-
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
+from typing import Any
 
 from graphs.engine.checkpoint import EffectRow, PendingWrite, Row, RunRecord, Spent
 from graphs.engine.errors import UnknownThread
 from graphs.engine.values import dump, load
 from storage import audit
 from storage.statements import Transaction, prepare
-from storage.tables import CheckpointRow, EffectLedgerRow, PendingWriteRow, RunRow, UsageRow
+from storage.tables import CheckpointRow, EffectLedgerRow, PendingWriteRow, RunRow, UsageRow, insert_into
 
-runs = cast(sa.Table, RunRow.__table__)  # type: ignore[attr-defined]
-checkpoints = cast(sa.Table, CheckpointRow.__table__)  # type: ignore[attr-defined]
-writes = cast(sa.Table, PendingWriteRow.__table__)  # type: ignore[attr-defined]
-effects = cast(sa.Table, EffectLedgerRow.__table__)  # type: ignore[attr-defined]
-_usage = cast(sa.Table, UsageRow.__table__)  # type: ignore[attr-defined]
+RECORD = tuple(name for name in RunRecord._fields if name != "spent")
 
-# PostgreSQL's ON CONFLICT is SQLite's too.
-_INSERT_RUN = prepare(postgresql.insert(runs).on_conflict_do_nothing())
-_INSERT_ROW = prepare(sa.insert(checkpoints))
-_INSERT_WRITE = prepare(postgresql.insert(writes).on_conflict_do_nothing())
-_INSERT_EFFECT = prepare(sa.insert(effects))
-_RECORD = (
-    runs.c.thread_id,
-    runs.c.flow,
-    runs.c.version,
-    runs.c.fingerprint,
-    runs.c.root,
-    runs.c.parent,
-    runs.c.model,
-    runs.c.who,
-    runs.c.team,
-    runs.c.channel,
-    runs.c.max_steps,
-    runs.c.pause_before,
-    runs.c.ending,
-    runs.c.error,
-)
-_NAMES = tuple(column.name for column in _RECORD)
-_SELECT_RUN = prepare(sa.select(*_RECORD).where(runs.c.thread_id == sa.bindparam("thread")))
+_INSERT_RUN = prepare(insert_into(RunRow) + " ON CONFLICT DO NOTHING")
+_INSERT_ROW = prepare(insert_into(CheckpointRow))
+_INSERT_WRITE = prepare(insert_into(PendingWriteRow) + " ON CONFLICT DO NOTHING")
+_INSERT_EFFECT = prepare(insert_into(EffectLedgerRow))
+_SELECT_RUN = prepare(f"SELECT {', '.join(RECORD)} FROM runs WHERE thread_id = :thread_id")
 _SPEND = prepare(
-    sa.update(runs)
-    .where(runs.c.thread_id == sa.bindparam("root_id"))
-    .values(
-        calls=runs.c.calls + sa.bindparam("more_calls", type_=sa.BigInteger),
-        input_tokens=runs.c.input_tokens + sa.bindparam("more_in", type_=sa.BigInteger),
-        output_tokens=runs.c.output_tokens + sa.bindparam("more_out", type_=sa.BigInteger),
-    )
-    .returning(runs.c.who)
+    "UPDATE runs SET calls = calls + :calls, input_tokens = input_tokens + :input_tokens,"
+    " output_tokens = output_tokens + :output_tokens WHERE thread_id = :root RETURNING who"
 )
-_insert_usage = postgresql.insert(_usage)
 _USE = prepare(
-    _insert_usage.on_conflict_do_update(
-        index_elements=["day", "who"],
-        set_={
-            name: _usage.c[name] + _insert_usage.excluded[name] for name in ("calls", "input_tokens", "output_tokens")
-        },
-    )
+    insert_into(UsageRow) + " ON CONFLICT (day, who) DO UPDATE SET calls = usage.calls + excluded.calls,"
+    " input_tokens = usage.input_tokens + excluded.input_tokens,"
+    " output_tokens = usage.output_tokens + excluded.output_tokens"
 )
 
 
@@ -101,13 +66,14 @@ def insert_run(tx: Transaction, run: RunRecord, *, due: bool) -> bool:
 
 def select_run(tx: Transaction, thread_id: str) -> RunRecord:
     """A run's record; raises `UnknownThread`."""
-    if (row := tx.run(_SELECT_RUN, thread=thread_id).fetchone()) is None:
+    if (row := tx.run(_SELECT_RUN, thread_id=thread_id).fetchone()) is None:
         raise unknown(thread_id)
-    return _read_run(*row)
+    return read_run(row)
 
 
-def _read_run(*row: Any) -> RunRecord:
-    about = dict(zip(_NAMES, row, strict=True))
+def read_run(values: Iterable[Any]) -> RunRecord:
+    """A run's record from the columns `RECORD`."""
+    about = dict(zip(RECORD, values, strict=True))
     about |= {"pause_before": tuple(load(about["pause_before"])), "error": load(about["error"])}
     return RunRecord(**about)
 
@@ -175,10 +141,7 @@ def insert_effect(tx: Transaction, root: str, effect: EffectRow, *, guarded: boo
 
 def spend(tx: Transaction, root: str, spent: Spent) -> None:
     """Count what was spent for the root run, and for the person and the UTC day."""
-    costs = (spent.calls, spent.input_tokens, spent.output_tokens)
-    (who,) = tx.run(
-        _SPEND, root_id=root, **dict(zip(("more_calls", "more_in", "more_out"), costs, strict=True))
-    ).fetchone()
+    use = spent._asdict()
+    (who,) = tx.run(_SPEND, root=root, **use).fetchone()
     day = datetime.fromtimestamp(tx.now / 1_000_000, UTC).date().isoformat()
-    use = dict(zip(("calls", "input_tokens", "output_tokens"), costs, strict=True))
     tx.run_last(f"usage {day} {who}", _USE, day=day, who=who, **use)

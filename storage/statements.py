@@ -1,16 +1,16 @@
-"""Statements compiled once by SQLAlchemy Core and executed on the driver's own connection."""
+"""SQL of every transaction that writes, executed on the driver's own connection.
+
+It is text and not SQLAlchemy's expressions: those take a millisecond each to compile in every new process, and a click
+is often the first thing a process is there for. What people look at is read through SQLModel.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from operator import itemgetter
 from typing import Any, Protocol, cast
-
-import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 
 class Cursor(Protocol):
@@ -35,48 +35,44 @@ class Connection(Protocol):
 
 
 Parameters = Mapping[str, Any]
+_NAMED = re.compile(r":(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """A statement as one driver takes it: `values` are those it brings along, `bind` puts all in the driver's form."""
+class Statement:
+    """A statement as one driver takes it; `bind` puts its parameters in the driver's form."""
 
     text: str
-    values: Parameters
     bind: Callable[[Parameters], Any]
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A statement as text for each dialect, compiled when it is first run there."""
+    """SQL with `:names`, rewritten for each dialect when it is first run there."""
 
-    statement: sa.Executable
-    _compiled: dict[str, Compiled] = field(default_factory=dict)
+    sql: str
+    _by_dialect: dict[str, Statement] = field(default_factory=dict)
 
-    def on(self, dialect: str) -> Compiled:
+    def on(self, dialect: str) -> Statement:
         """What the dialect's driver executes."""
-        if (known := self._compiled.get(dialect)) is None:
-            known = self._compiled[dialect] = _compile(self.statement, dialect)
+        if (known := self._by_dialect.get(dialect)) is None:
+            known = self._by_dialect[dialect] = _rewrite(self.sql, dialect)
         return known
 
 
-def prepare(statement: sa.Executable) -> Prepared:
-    """Compile a Core statement once. Column types do not convert here: times are microseconds, JSON is text."""
-    return Prepared(statement)
+def prepare(sql: str) -> Prepared:
+    """SQL that both databases take, with `:names` for parameters, to be run again and again.
+
+    Nothing is converted: times are microseconds, JSON is text. A lock is asked for by ` FOR UPDATE` at the end, which
+    SQLite neither knows nor needs: its writing transactions exclude each other as a whole.
+    """
+    return Prepared(sql)
 
 
-@cache
-def _style(dialect: str) -> sa.Dialect:
-    """One dialect for all statements, otherwise each of them makes up anew how every type is written there."""
-    return sqlite.dialect(paramstyle="qmark") if dialect == "sqlite" else PGDialect_psycopg()  # type: ignore[no-untyped-call]
-
-
-def _compile(statement: Any, dialect: str) -> Compiled:
-    compiled = statement.compile(dialect=_style(dialect))
-    missing = {bind.key for bind in compiled.binds.values() if bind.required}
-    state = compiled.construct_expanded_state(dict.fromkeys(missing))  # IN (...): a prepared list is fixed
-    values = {key: value for key, value in state.parameters.items() if key not in missing}
-    return Compiled(state.statement, values, _in_order(state.positiontup) if compiled.positional else _as_named)
+def _rewrite(sql: str, dialect: str) -> Statement:
+    if dialect == "sqlite":
+        return Statement(_NAMED.sub("?", sql.removesuffix(" FOR UPDATE")), _in_order(_NAMED.findall(sql)))
+    return Statement(_NAMED.sub(r"%(\1)s", sql), _as_named)
 
 
 def _as_named(parameters: Parameters) -> Any:
@@ -108,15 +104,19 @@ class Transaction:
         return self._now
 
     @property
+    def set_now(self) -> int | None:
+        """The clock's time, or None where the server's own clock counts, which a statement reads by itself."""
+        return self.now if self._clock else None
+
+    @property
     def connection(self) -> Any:
         """The driver's connection, for a queue that wants its job in the same transaction."""
         return self._connection
 
     def run(self, prepared: Prepared, **params: Any) -> Cursor:
         """Execute a prepared statement; leaving out a parameter is an error."""
-        ready = prepared.on(self.dialect)
-        parameters = {**ready.values, **params} if ready.values else params
-        return cast(Cursor, self._connection.execute(ready.text, ready.bind(parameters)))
+        statement = prepared.on(self.dialect)
+        return cast(Cursor, self._connection.execute(statement.text, statement.bind(params)))
 
     def run_last(self, order: str, prepared: Prepared, **params: Any) -> None:
         """Execute at the end of the batch, in the order of `order`: for rows that many runs share.

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
-import sqlalchemy as sa
 from sqlmodel import select
 
 from graphs.engine.values import dump, load
 from storage import audit, roots
 from storage.database import Database
 from storage.statements import Transaction, prepare
-from storage.tables import EffectLedgerRow, SwitchRow, from_micros
+from storage.tables import EffectLedgerRow, SwitchRow, from_micros, insert_into
 
 HOLD, SWEEP = "hold", "sweep"
 CHAIN = "(switches)"  # the audit chain of what concerns every run
 
-_switches = cast(sa.Table, SwitchRow.__table__)  # type: ignore[attr-defined]
-_SET = prepare(
-    sa.text(
-        "INSERT INTO switches (name, value, at) VALUES (:switch, :setting, :moment) "
-        "ON CONFLICT (name) DO UPDATE SET value = excluded.value, at = excluded.at"
-    ).bindparams(
-        sa.bindparam("switch", type_=sa.Text),
-        sa.bindparam("setting", type_=sa.Text),
-        sa.bindparam("moment", type_=sa.BigInteger),
-    )
-)
-_GET = prepare(sa.select(_switches.c.value).where(_switches.c.name == sa.bindparam("switch")))
+_SET = prepare(insert_into(SwitchRow) + " ON CONFLICT (name) DO UPDATE SET value = excluded.value, at = excluded.at")
+_GET = prepare("SELECT value FROM switches WHERE name = :name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +32,7 @@ class Hold:
 
 def is_held(tx: Transaction) -> bool:
     """Whether effects are stopped, inside a transaction."""
-    row: Any = tx.run(_GET, switch=HOLD).fetchone()
+    row: Any = tx.run(_GET, name=HOLD).fetchone()
     return row is not None and bool(load(row[0]).get("on"))
 
 
@@ -88,4 +77,4 @@ def _turn(tx: Transaction, on: bool, by: str, reason: str) -> None:
 
 
 def _set(tx: Transaction, name: str, value: dict[str, Any]) -> None:
-    tx.run(_SET, switch=name, setting=dump(value), moment=tx.now)
+    tx.run(_SET, name=name, value=dump(value), at=tx.now)

@@ -75,6 +75,13 @@ def from_micros(micros: int) -> datetime:
     return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)
 
 
+def insert_into(table: type[SQLModel]) -> str:
+    """SQL that inserts a whole row; its parameters are the columns."""
+    names = list(table.model_fields)
+    columns, values = ", ".join(f'"{name}"' for name in names), ", ".join(f":{name}" for name in names)
+    return f"INSERT INTO {table.__tablename__} ({columns}) VALUES ({values})"
+
+
 def _json(**kwargs: Any) -> Any:
     return Field(sa_type=Json, **kwargs)
 

@@ -29,9 +29,8 @@ class Record:
         self._memory = None if path else sqlite3.connect(":memory:", check_same_thread=False)
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
-        with self._connection() as connection:
-            if path:
-                connection.execute("PRAGMA journal_mode=WAL")
+        with self._connection() as connection, connection:
+            connection.execute("BEGIN IMMEDIATE")  # otherwise of two processes that make the file one is refused
             connection.execute(_TABLE)
 
     def add(self, *, kind: str, to: str, body: str, at: datetime, key: str, sid: str) -> dict[str, Any]:

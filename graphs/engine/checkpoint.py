@@ -225,6 +225,7 @@ class Claim:
     thread_id: str
     id: str
     rev: int
+    loaded: Loaded | None = None  # the run as it was claimed; None if there may be decisions to be settled first
     lost: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -258,16 +259,23 @@ class Checkpointer(Protocol):
         ...
 
     def claim(self, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
-        """Take the run over if it has not ended, its version and fingerprint are in `known`, and it is due and free
-        or held under a lapsed lease. Raises `UnknownThread`, `RunEnded`, `UnknownVersion` or `NotNow`."""
+        """Take the run over, and load it if it asks nothing.
+
+        Only if it has not ended, its version and fingerprint are in `known`, and it is due and free or held under a
+        lapsed lease. Raises `UnknownThread`, `RunEnded`, `UnknownVersion` or `NotNow`.
+        """
         ...
 
     def settle(self, claim: Claim) -> int:
         """Take decisions in whose undo has passed: `approved` becomes `final`, answers become pending writes."""
         ...
 
+    def run(self, thread_id: str) -> RunRecord:
+        """A run's record alone. Raises `UnknownThread`."""
+        ...
+
     def load(self, thread_id: str) -> Loaded:
-        """Raises `UnknownThread`."""
+        """A run with all it needs to go on. Raises `UnknownThread`."""
         ...
 
     def record(self, claim: Claim, writes: Sequence[PendingWrite], spent: Spent = NOTHING_SPENT) -> None:
@@ -278,10 +286,8 @@ class Checkpointer(Protocol):
         """A new child run under its root's claim; one that exists already is left as it is."""
         ...
 
-    def commit(
-        self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()
-    ) -> None:
-        """Step whole: the next checkpoint with its effects and memories."""
+    def commit(self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> int:
+        """Step whole: the next checkpoint with its effects and memories; says when it was saved."""
         ...
 
     def effects(self, thread_id: str, step: int) -> tuple[EffectRow, ...]:

@@ -93,7 +93,7 @@ def _levels(store: Checkpointer, run: RunRecord) -> Iterator[tuple[RunRecord, in
         if not run.parent:
             return
         since, _ = task_of(run.thread_id, run.parent)
-        run = store.load(run.parent).run
+        run = store.run(run.parent)
 
 
 def _new_name(new: str, root: str, thread_id: str) -> str:

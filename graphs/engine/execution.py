@@ -30,6 +30,7 @@ from graphs.engine.errors import NodeFailed, StepLimit, UnknownThread, UpdateRef
 from graphs.engine.events import Chunk, EffectSettled, NodeStarted, StepCommitted
 from graphs.engine.graph import Graph, NodeSpec
 from graphs.engine.merge import Head, merge, message_ids, next_row, replay
+from graphs.engine.parallel import run_all
 from graphs.engine.receipts import check_receipts, ledger_rows, receipt_updates
 from graphs.engine.routing import follow
 from graphs.engine.runtime import Abandoned
@@ -42,7 +43,6 @@ from graphs.engine.superstep import (
     Waiting,
     attempt_task,
     read_result,
-    run_all,
     sleeping_until,
     write_result,
 )
@@ -60,6 +60,7 @@ class Execution:
     head: Head
     known: dict[tuple[int, str], dict[str, str]]
     effects: tuple[EffectRow, ...]
+    row: Row  # the last checkpoint
     path: tuple[str, ...] = ()
     begun: int = -1  # the step whose successor has been counted
     built: tuple[Mapping[str, Any], State] | None = None
@@ -70,7 +71,8 @@ class Execution:
         known: dict[tuple[int, str], dict[str, str]] = {}
         for write in loaded.writes:
             known.setdefault((write.step, write.task), {})[write.key] = write.value
-        return cls(graph, tree, loaded.run, replay(graph.state, loaded.rows), known, loaded.effects, path)
+        head = replay(graph.state, loaded.rows)
+        return cls(graph, tree, loaded.run, head, known, loaded.effects, loaded.rows[-1], path)
 
     # ---- what a runtime asks of it -----------------------------------------------------------------------------
 
@@ -273,7 +275,7 @@ class Execution:
         filled, head = next_row(self.graph.state, self.head, change, after, row)
         effects = ledger_rows(self.run, step, emitted)
         memories: list[Memory] = [memory for each in done for memory in each.memories]
-        self.tree.store.commit(self.tree.claim, filled, effects, memories)
+        self._save(filled, effects, memories)
         self._moved(head, effects, tuple(task.name for task in tasks))
 
     def _follow(self, values: Mapping[str, Any], tasks: Sequence[Task], gotos: Any, arrived: Any, step: int) -> Any:
@@ -311,8 +313,11 @@ class Execution:
         after, took = self._follow(change.values, next_.after, next_.gotos, next_.arrived, step)
         row = Row(thread, step, "receipt", "", "", False, dump({"took": took, "steps": self.tree.steps}))
         filled, head = next_row(self.graph.state, self.head, change, after, row)
-        self.tree.store.commit(self.tree.claim, filled)
+        self._save(filled)
         self._moved(head, (), ())
+
+    def _save(self, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> None:
+        self.row = row._replace(at=self.tree.store.commit(self.tree.claim, row, effects, memories))
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------
 

@@ -114,30 +114,40 @@ class MemoryCheckpointer:
             if (run.claim is not None and run.lease_until > now) or (run.claim is None and not due):
                 raise NotNow("Somebody advances the run already, or nothing is due.", thread_id)
             run.claim, run.lease_until, run.due_at = uuid.uuid4().hex, now + LEASE, None
-            return Claim(thread_id, run.claim, run.rev)
+            return Claim(thread_id, run.claim, run.rev, None if self._open(thread_id) else self._load(run))
 
     def lapse(self, thread_id: str) -> None:
         """Let the lease of a run run out, as if its owner had been stopped for too long."""
         with self._lock:
             self._get(thread_id).lease_until = 0
 
+    def run(self, thread_id: str) -> RunRecord:
+        """See `Checkpointer.run`."""
+        with self._lock:
+            return self._get(thread_id).record
+
     def load(self, thread_id: str) -> Loaded:
         """See `Checkpointer.load`."""
         with self._lock:
-            run = self._get(thread_id)
-            first = max(n for n, row in enumerate(run.rows) if row.full)
-            head = run.rows[-1].step
-            root = run.record.root
-            tree = self._tree(root)
-            return Loaded(
-                run.record,
-                tuple(run.rows[first:]),
-                tuple(run.writes.values()),
-                tuple(effect for (step, _), effect in sorted(run.effects.items()) if step == head),
-                frozenset(id_ for id_, asked in self._asked.items() if asked.root == root and _is_open(asked)),
-                sum(row.source == "step" for each in tree for row in each.rows),
-                self._runs[root].spent,
-            )
+            return self._load(self._get(thread_id))
+
+    def _load(self, run: _Run) -> Loaded:
+        first = max(n for n, row in enumerate(run.rows) if row.full)
+        head = run.rows[-1].step
+        root = run.record.root
+        tree = self._tree(root)
+        return Loaded(
+            run.record,
+            tuple(run.rows[first:]),
+            tuple(run.writes.values()),
+            tuple(effect for (step, _), effect in sorted(run.effects.items()) if step == head),
+            self._open(root),
+            sum(row.source == "step" for each in tree for row in each.rows),
+            self._runs[root].spent,
+        )
+
+    def _open(self, root: str) -> frozenset[str]:
+        return frozenset(id_ for id_, asked in self._asked.items() if asked.root == root and _is_open(asked))
 
     # ---- under a claim -----------------------------------------------------------------------------------------
 
@@ -162,17 +172,16 @@ class MemoryCheckpointer:
                 self._keep(write)
             run.spent += spent
 
-    def commit(
-        self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()
-    ) -> None:
+    def commit(self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> int:
         """See `Checkpointer.commit`."""
         with self._lock:
             self._fence(claim)
-            run = self._get(row.thread_id)
-            run.rows.append(self._stamped(row))
+            run, stamped = self._get(row.thread_id), self._stamped(row)
+            run.rows.append(stamped)
             run.effects.update({(effect.step, effect.n): effect for effect in effects})
             for memory in memories:
                 self._remember(memory)
+            return stamped.at
 
     def effects(self, thread_id: str, step: int) -> tuple[EffectRow, ...]:
         """See `Checkpointer.effects`."""

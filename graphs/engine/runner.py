@@ -150,7 +150,7 @@ class Runner:
         return sorted(answers.items(), key=lambda answer: answer[0] in pending)
 
     def _check_open(self, thread_id: str) -> None:
-        run = self.store.load(thread_id).run
+        run = self.store.run(thread_id)
         if run.root != thread_id:
             raise UnknownThread(f"{thread_id} is a part of {run.root}: resume that.", thread_id)
         if run.ending:
@@ -193,7 +193,7 @@ class Runner:
         """
         tell = emit or _silent
         try:
-            head = self._go(claim, tell, stop or self._stopping.is_set)
+            return self._go(claim, tell, stop or self._stopping.is_set)
         except FirstFailure as failure:
             self._fail(claim, failure.error, tell)
             raise failure.error from None
@@ -206,24 +206,22 @@ class Runner:
         except BaseException:
             claim.lost = True  # otherwise its lease would be renewed as long as this process lives
             raise
-        return self._state_now(claim.thread_id, head)
 
-    def _go(self, claim: Claim, tell: Callable[[Event], None], stop: Callable[[], bool]) -> Head:
+    def _go(self, claim: Claim, tell: Callable[[Event], None], stop: Callable[[], bool]) -> Snapshot:
         execution = self._execution(claim, tell, stop)
         stopped = execution.advance()
         if stopped is None:
-            self._end(claim, execution, tell)
-        else:
-            self._pause(claim, stopped, tell)
-        return execution.head
+            return self._end(claim, execution, tell)
+        self._pause(claim, stopped, tell)
+        return self._state_now(claim.thread_id, execution.head)
 
     def _fail(self, claim: Claim, error: Exception, tell: Callable[[Event], None]) -> None:
         self.store.end(claim, claim.thread_id, "failed", str(error))
         tell(Ended(claim.thread_id, (), "failed", str(error)))
 
     def _execution(self, claim: Claim, emit: Callable[[Event], None], stop: Callable[[], bool]) -> Execution:
-        loaded = self.store.load(claim.thread_id)
-        if loaded.open:  # only what was asked can have been decided, and only the claim's owner asks
+        loaded, claim.loaded = claim.loaded, None
+        if loaded is None:
             self.store.settle(claim)
             loaded = self.store.load(claim.thread_id)
         graph = self.graph_of(loaded.run)
@@ -246,10 +244,12 @@ class Runner:
             asked = self.store.interrupts(claim.thread_id)
             tell(Waits(claim.thread_id, (), asked, stopped.wake_at, stopped.reason))
 
-    def _end(self, claim: Claim, execution: Execution, tell: Callable[[Event], None]) -> None:
+    def _end(self, claim: Claim, execution: Execution, tell: Callable[[Event], None]) -> Snapshot:
         ending = self.outcome(execution.graph, execution.seen())
         self.store.end(claim, claim.thread_id, ending)
         tell(Ended(claim.thread_id, (), ending))
+        snapshot = snapshot_then(execution.graph, execution.run, (execution.row,), execution.head)
+        return snapshot._replace(status=ending, effects=execution.effects)
 
     def graph_of(self, run: RunRecord) -> Graph[Any]:
         """The graph a run was started with. Raises `UnknownVersion`."""
@@ -264,7 +264,7 @@ class Runner:
         """The run now, or as it was after `step`. Raises `UnknownThread`, or `LookupError` for a step it never had."""
         if step is None:
             return self._state_now(thread_id)
-        run = self.store.load(thread_id).run
+        run = self.store.run(thread_id)
         return snapshot_then(self._graph_for(run), run, rows_at(self.store, thread_id, step))
 
     def _state_now(self, thread_id: str, head: Head | None = None) -> Snapshot:
@@ -288,13 +288,13 @@ class Runner:
 
     def sent_before(self, thread_id: str) -> list[Sent]:
         """What the lines that a run was forked from had sent, or may have sent, by then."""
-        return sent_before(self.store, self.store.load(thread_id).run.root)
+        return sent_before(self.store, self.store.run(thread_id).root)
 
     def _graph_for(self, run: RunRecord) -> Graph[Any]:
         """The graph of a root or child run."""
         if not run.parent:
             return self.graph_of(run)
-        return graph_at(self.graph_of(self.store.load(run.root).run), run.root, run.thread_id)
+        return graph_at(self.graph_of(self.store.run(run.root)), run.root, run.thread_id)
 
     # ---- changing ----------------------------------------------------------------------------------------------
 
@@ -332,8 +332,8 @@ class Runner:
         The new run has the steps that were left at that step, and all that was spent so far counts for it. Raises
         `UpdateRefused`, `EffectsPending`, or `LookupError` for a step that is not there.
         """
-        run = self.store.load(thread_id).run
-        root_graph = self.graph_of(run if run.root == thread_id else self.store.load(run.root).run)
+        run = self.store.run(thread_id)
+        root_graph = self.graph_of(run if run.root == thread_id else self.store.run(run.root))
         new = _thread_name(new_thread)
         self.store.create(*forked(self.store, root_graph, run, step, update, new, author))
         return new

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import queue
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -16,15 +14,12 @@ from graphs.engine.commands import Command, Halt, Later, Send
 from graphs.engine.effects import Effect, Receipt
 from graphs.engine.errors import ClaimLost, EngineError, NodeFailed, StoreFailed, UpdateRefused
 from graphs.engine.graph import NodeSpec
+from graphs.engine.parallel import POOL
 from graphs.engine.routing import check_send, write_gotos
 from graphs.engine.runtime import Paused, Runtime, World
 from graphs.engine.shape import END
 from graphs.engine.state import Overwrite, State, keys_of, read_update
 from graphs.engine.values import dump, load
-
-POOL = ThreadPoolExecutor(max_workers=10_000, thread_name_prefix="node")
-"""Grows as needed and reuses idle threads: parallel branches of nested graphs never wait for one another's threads."""
-TOGETHER = 0.002  # seconds that a finished task waits for its siblings before it is kept
 
 
 class Emitted(NamedTuple):
@@ -246,44 +241,3 @@ def read_result(state: type[State], task: Task, text: str) -> Finished:
         parts["ms"],
         Spent(*parts["spent"]),
     )
-
-
-def run_all(jobs: Sequence[Callable[[], Outcome]], finished: Callable[[Sequence[Outcome]], None]) -> list[Outcome]:
-    """Run jobs side by side; `finished(outcomes)` is called with those done while others still run.
-
-    What a job raises (a lost claim, a failing store) is raised once all have stopped.
-    """
-    if len(jobs) == 1:
-        return [jobs[0]()]
-    done: queue.SimpleQueue[Future[Outcome]] = queue.SimpleQueue()
-    futures = [POOL.submit(job) for job in jobs]
-    for future in futures:
-        future.add_done_callback(done.put)
-    left, failure = len(jobs), None
-    while left:
-        batch = [done.get(), *_soon(done, left - 1)]
-        left -= len(batch)
-        if left and failure is None:
-            failure = _keep([future.result() for future in batch if future.exception() is None], finished)
-    if failure is not None:
-        raise failure
-    return [future.result() for future in futures]
-
-
-def _soon(done: queue.SimpleQueue[Future[Outcome]], most: int) -> Iterator[Future[Outcome]]:
-    """Those that follow at once: quick siblings are kept in one save, or need none because the step is whole."""
-    end = time.monotonic() + TOGETHER
-    for _ in range(most):
-        try:
-            yield done.get(timeout=max(end - time.monotonic(), 0))
-        except queue.Empty:
-            return
-
-
-def _keep(outcomes: Sequence[Outcome], finished: Callable[[Sequence[Outcome]], None]) -> Exception | None:
-    """What keeping them raised: it has to wait until nothing runs any more."""
-    try:
-        finished(outcomes)
-    except Exception as error:
-        return error
-    return None

@@ -117,7 +117,7 @@ def test_a_request_is_shown_as_it_was_typed(scene: Scene) -> None:
     scene.ask("Dry & short <10 km on Saturday")
     scene.card()
     assert scene.request() == "Dry & short <10 km on Saturday"
-    assert "Dry &amp; short &lt;10 km on Saturday" in everything(scene.said("Working", HIKES))
+    assert "Dry &amp; short &lt;10 km on Saturday" in everything(scene.said("/plan-hike: ", HIKES))
 
 
 def test_mentions_in_a_request_are_names_and_reach_nobody(scene: Scene) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-import sqlalchemy as sa
 from sqlmodel import Session, select
 
 from graphs.engine.checkpoint import Claim, Interrupt, RunRecord
@@ -20,8 +19,17 @@ from storage.audit import AuditRow
 from storage.database import Database
 from storage.ledger import Result, Sending
 from storage.statements import Transaction, prepare
-from storage.tables import ApprovalRow, EffectLedgerRow, PendingWriteRow, ReleaseRow, RunRow, from_micros, to_micros
-from storage.writer import fence
+from storage.steps import fence
+from storage.tables import (
+    ApprovalRow,
+    EffectLedgerRow,
+    PendingWriteRow,
+    ReleaseRow,
+    RunRow,
+    from_micros,
+    insert_into,
+    to_micros,
+)
 
 START = 1_800_000_000_000_000
 SECOND = 1_000_000
@@ -33,27 +41,13 @@ TEXT = "Saturday 7:00, Fern Hollow."
 
 PLAIN = Policy()
 
-_effects: Any = EffectLedgerRow.__table__  # type: ignore[attr-defined]
 _CLAIM = prepare(
-    sa.update(roots.runs)
-    .where(
-        roots.runs.c.thread_id == sa.bindparam("root"),
-        roots.runs.c.ending == "",
-        sa.or_(
-            sa.and_(roots.runs.c.claim.is_(None), roots.runs.c.due_at <= sa.bindparam("moment", type_=sa.BigInteger)),
-            roots.runs.c.lease_until <= sa.bindparam("moment", type_=sa.BigInteger),
-        ),
-    )
-    .values(
-        claim=sa.bindparam("owner"), lease_until=sa.bindparam("until", type_=sa.BigInteger), due_at=None,
-        rev=roots.runs.c.rev + 1,
-    )
-    .returning(roots.runs.c.rev)
-)  # fmt: skip
-RELEASE = prepare(
-    sa.update(roots.runs).where(roots.runs.c.thread_id == sa.bindparam("root")).values(claim=None, lease_until=None)
+    "UPDATE runs SET claim = :owner, lease_until = :until, due_at = NULL, rev = rev + 1"
+    " WHERE thread_id = :root AND ending = ''"
+    " AND (claim IS NULL AND due_at <= :now OR lease_until <= :now) RETURNING rev"
 )
-_EFFECT = prepare(sa.insert(_effects))
+RELEASE = prepare("UPDATE runs SET claim = NULL, lease_until = NULL WHERE thread_id = :root")
+_EFFECT = prepare(insert_into(EffectLedgerRow))
 
 
 @dataclass
@@ -254,7 +248,7 @@ class Scene:
 
 def _claim(tx: Transaction, root: str, lease: int) -> Claim | None:
     owner = uuid.uuid4().hex
-    row = tx.run(_CLAIM, root=root, moment=tx.now, owner=owner, until=tx.now + lease).fetchone()
+    row = tx.run(_CLAIM, root=root, now=tx.now, owner=owner, until=tx.now + lease).fetchone()
     return Claim(root, owner, row[0]) if row else None
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-import sqlalchemy as sa
 from sqlmodel import Session, select
 
 from graphs.engine.errors import StoreFailed
@@ -19,10 +18,9 @@ from graphs.engine.values import dump
 from storage.database import Database, DatabaseError, open_database
 from storage.engines import use_wal
 from storage.statements import prepare
-from storage.tables import MemoryRow, from_micros
+from storage.tables import MemoryRow, from_micros, insert_into
 
-_memories = cast(sa.Table, MemoryRow.__table__)  # type: ignore[attr-defined]
-_INSERT = prepare(sa.insert(_memories))
+_INSERT = prepare(insert_into(MemoryRow))
 
 
 @pytest.fixture
@@ -44,7 +42,7 @@ def test_reading_sees_one_moment(database: Database) -> None:
         put(database, "second")
         assert session.exec(select(MemoryRow.key)).all() == before == ["first"]
     with database.look() as tx:
-        assert len(tx.run(prepare(sa.select(_memories.c.key))).fetchall()) == 2
+        assert len(tx.run(prepare("SELECT key FROM memories")).fetchall()) == 2
 
 
 def test_writing_where_one_reads_is_refused(database: Database) -> None:
@@ -199,12 +197,9 @@ ADD = """
 import os, sys
 from storage.database import Database
 from storage.statements import prepare
-import sqlalchemy as sa
 
-read = prepare(sa.text("SELECT value FROM memories WHERE key = 'count' FOR UPDATE" if "postgresql" in sys.argv[1]
-                       else "SELECT value FROM memories WHERE key = 'count'"))
-text = sa.bindparam("text", type_=sa.Text)
-change = prepare(sa.text("UPDATE memories SET value = :text WHERE key = 'count'").bindparams(text))
+read = prepare("SELECT value FROM memories WHERE key = 'count' FOR UPDATE")
+change = prepare("UPDATE memories SET value = :text WHERE key = 'count'")
 
 def add(tx):
     value = int(tx.run(read).fetchone()[0])

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
-from typing import Any, cast
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 
 from graphs.engine.errors import StoreFailed
 from storage.database import Database
 from storage.statements import Transaction, prepare
-from storage.tables import MemoryRow
+from storage.tables import MemoryRow, insert_into
 from storage.writer import TooSlow
 
-_memories = cast(sa.Table, MemoryRow.__table__)  # type: ignore[attr-defined]
-_INSERT = prepare(sa.insert(_memories))
-_READ = prepare(sa.select(_memories.c.value).where(_memories.c.key == sa.bindparam("name")))
-_CHANGE = prepare(
-    sa.update(_memories)
-    .where(_memories.c.key == sa.bindparam("name"))
-    .values(value=sa.bindparam("text", type_=sa.Text))
-)
+_INSERT = prepare(insert_into(MemoryRow))
+_READ = prepare("SELECT value FROM memories WHERE key = :name")
+_CHANGE = prepare("UPDATE memories SET value = :text WHERE key = :name")
+_KEYS = prepare("SELECT key FROM memories ORDER BY at, key")
 
 
 @pytest.fixture
@@ -40,8 +36,7 @@ def put(key: str, value: str = "1") -> Callable[[Transaction], int]:
 
 def kept(database: Database) -> list[str]:
     with database.look() as tx:
-        everything = prepare(sa.select(_memories.c.key).order_by(_memories.c.at, _memories.c.key))
-        return [row[0] for row in tx.run(everything).fetchall()]
+        return [row[0] for row in tx.run(_KEYS).fetchall()]
 
 
 class Gate:
@@ -218,6 +213,27 @@ def test_every_caller_gets_the_outcome_of_its_own_save(database: Database) -> No
     for thread in threads:
         thread.join()
     assert outcomes == {thread: [(thread, n) for n in range(50)] for thread in range(16)}
+
+
+def test_a_caller_who_is_interrupted_leaves_nobody_waiting(database: Database) -> None:
+    """Callers wake one another: who stops waiting must not be taken for one who will wake the next."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for round_ in range(20):
+            gate, others = Gate(database), ThreadPoolExecutor(8)
+            waiting = [others.submit(database.write, f"r{n}", put(f"{round_}.{n}")) for n in range(8)]
+            signal.setitimer(signal.ITIMER_REAL, 0.002)
+            with pytest.raises(KeyboardInterrupt):
+                database.write("a", put(f"{round_}.interrupted"))
+            gate.open()
+            assert [each.result(30) for each in waiting] == [1] * 8
+            others.shutdown()
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_the_time_of_a_transaction_is_read_once(database: Database) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bot.adapters.practice import Practice
@@ -42,3 +44,16 @@ def test_without_a_file_every_object_has_its_own() -> None:
     one, two = Record(None), Record(None)
     one.add(kind="sms", to="+1", body="b", at=StillClock()(), key="k", sid="s")
     assert (len(one.entries()), len(two.entries())) == (1, 0)
+
+
+def test_a_file_may_be_made_by_several_at_the_same_instant(tmp_path: Path) -> None:
+    barrier = threading.Barrier(4)
+
+    def make(round_: int) -> Record:
+        barrier.wait()
+        return Record(tmp_path / f"{round_}.db")
+
+    with ThreadPoolExecutor(4) as pool:
+        for round_ in range(50):
+            records = list(pool.map(make, [round_] * 4))
+            assert [record.entries() for record in records] == [[]] * 4

@@ -1,0 +1,179 @@
+"""Batches of saves, each batch one transaction on the writer's own connection."""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+from graphs.engine.errors import StoreFailed
+from storage.saves import Joint, Save
+from storage.statements import Connection, Transaction
+
+BROKEN = "The connection broke while saving; look at the database before trying again."
+
+
+class Unclear(StoreFailed):
+    """Whether a save was written is not known; reading the database tells."""
+
+
+class Batches:
+    """Commits batches on a connection of its own, which it opens with `connect` and replaces when a server drops it.
+
+    `clock` is a clock or None for the server's own; `explain` turns a vendor's error into ours.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Connection],
+        dialect: str,
+        clock: Callable[[], int] | None,
+        explain: Callable[[Exception], Exception],
+    ) -> None:
+        self._connect, self._dialect, self._clock, self._explain = connect, dialect, clock, explain
+        self._begin = "BEGIN IMMEDIATE" if dialect == "sqlite" else "BEGIN"
+        self._connection: Connection | None = None
+        self._closed = False
+
+    def commit(self, batch: Sequence[Save[Any]]) -> bool:
+        """One transaction for all; if that fails, one for each. Says whether the database could be reached.
+
+        Whoever calls this wakes the callers: all that were begun are settled when it returns.
+        """
+        try:
+            is_alone = self._is_transaction(batch)
+            connection = self._open(begin=not is_alone)
+        except Exception as error:
+            _fail(batch, self._explain(error))
+            return False
+        try:
+            done = self._attempt(connection, batch, is_alone)
+        except Unclear as error:
+            _fail(batch, error)
+        except BaseException as error:
+            if len(batch) > 1:
+                return self._one_by_one(batch)
+            _fail(batch, self._explain(error) if isinstance(error, Exception) else error)
+        else:
+            for save, result in done:
+                save.succeed(result)
+        return True
+
+    def _is_transaction(self, batch: Sequence[Save[Any]]) -> bool:
+        """Whether a batch is a single statement, which the server commits by itself: one way there and back, not three.
+
+        Not on a connection that has something to say: that is the server hanging up, and who sends a statement then
+        cannot know what became of it.
+        """
+        if self._dialect == "sqlite" or len(batch) > 1 or not getattr(batch[0].work, "is_one_statement", False):
+            return False
+        return self._connection is not None and _is_quiet(self._connection)
+
+    def close(self) -> None:
+        """Let go of the connection and refuse everything."""
+        self._closed = True
+        self._drop()
+
+    def _one_by_one(self, batch: Sequence[Save[Any]]) -> bool:
+        for place, save in enumerate(batch):
+            if not self.commit([save]):
+                # Otherwise everybody waits for everybody's time limit of connecting.
+                _fail(batch[place + 1 :], StoreFailed("The database was lost before this was saved."))
+                return False
+        return True
+
+    def _attempt(
+        self, connection: Connection, batch: Sequence[Save[Any]], is_alone: bool
+    ) -> list[tuple[Save[Any], Any]]:
+        done: list[tuple[Save[Any], Any]] = []
+        try:
+            transaction = Transaction(connection, self._dialect, self._clock)
+            for crowd in _crowds([save for save in batch if save.begin()]):
+                done += zip(crowd, _do(transaction, crowd), strict=True)
+            transaction.finish()
+        except BaseException as error:
+            if not self._roll_back(connection) and is_alone:
+                raise Unclear(BROKEN) from error
+            raise
+        if not is_alone:
+            self._keep(connection)
+        return done
+
+    def _open(self, begin: bool) -> Connection:
+        """A connection, with a transaction begun if wanted; a server's that died since the last batch is replaced."""
+        if self._closed:
+            raise StoreFailed("The database was closed before this was saved.")
+        if self._connection is not None:
+            if not begin:
+                return self._connection
+            try:
+                self._connection.execute(self._begin)
+                return self._connection
+            except Exception:
+                if self._dialect == "sqlite":
+                    raise
+                self._drop()
+        self._connection = self._connect()
+        self._connection.execute(self._begin)
+        return self._connection
+
+    def _keep(self, connection: Connection) -> None:
+        try:
+            connection.execute("COMMIT")
+        except Exception as error:
+            if not self._roll_back(connection):
+                raise Unclear(BROKEN) from error
+            raise
+
+    def _roll_back(self, connection: Connection) -> bool:
+        """Whether the transaction is surely gone; a connection that cannot say so is dropped."""
+        try:
+            connection.rollback()
+        except Exception:
+            self._drop()
+            return False
+        return True
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except Exception:
+                return  # it was broken already
+
+
+def _fail(batch: Sequence[Save[Any]], error: BaseException) -> None:
+    for save in batch:
+        if save.begin():
+            save.fail(error)
+
+
+def _crowds(saves: Sequence[Save[Any]]) -> Iterator[list[Save[Any]]]:
+    """Neighbours of one kind that can be done together, each of another run; whatever else by itself.
+
+    Only neighbours, because runs are locked in the order of the batch.
+    """
+    crowd: list[Save[Any]] = []
+    for save in saves:
+        if crowd and not (_is_joint(save) and type(save.work) is type(crowd[-1].work) and save.key != crowd[-1].key):
+            yield crowd
+            crowd = []
+        crowd.append(save)
+    if crowd:
+        yield crowd
+
+
+def _is_joint(save: Save[Any]) -> bool:
+    return hasattr(save.work, "together")
+
+
+def _do(transaction: Transaction, crowd: Sequence[Save[Any]]) -> Sequence[Any]:
+    first, *others = (save.work for save in crowd)
+    return cast(Joint, first).together(transaction, others) if others else [first(transaction)]
+
+
+def _is_quiet(connection: Any) -> bool:
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return not poll.poll(0)
