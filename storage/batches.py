@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
 from typing import Any, cast
 
 from graphs.engine.errors import StoreFailed
+from storage.rounds import in_rounds
 from storage.saves import Joint, Save
 from storage.statements import Connection, Transaction
 
@@ -88,8 +91,10 @@ class Batches:
         done: list[tuple[Save[Any], Any]] = []
         try:
             transaction = Transaction(connection, self._dialect, self._clock)
-            for crowd in _crowds([save for save in batch if save.begin()]):
-                done += zip(crowd, _do(transaction, crowd), strict=True)
+            for part in _parts([save for save in batch if save.begin()]):
+                crowds = list(_crowds(part))
+                for crowd, results in zip(crowds, self._do(transaction, crowds), strict=True):
+                    done += zip(crowd, results, strict=True)
             transaction.finish()
         except BaseException as error:
             if not self._roll_back(connection) and is_alone:
@@ -98,6 +103,12 @@ class Batches:
         if not is_alone:
             self._keep(connection)
         return done
+
+    def _do(self, transaction: Transaction, crowds: Sequence[Sequence[Save[Any]]]) -> list[Sequence[Any]]:
+        jobs = [partial(_do, crowd) for crowd in crowds]
+        if self._dialect == "sqlite" or len(jobs) == 1:
+            return [job(transaction) for job in jobs]
+        return in_rounds(transaction, jobs)
 
     def _open(self, begin: bool) -> Connection:
         """A connection, with a transaction begun if wanted; a server's that died since the last batch is replaced."""
@@ -149,26 +160,31 @@ def _fail(batch: Sequence[Save[Any]], error: BaseException) -> None:
             save.fail(error)
 
 
-def _crowds(saves: Sequence[Save[Any]]) -> Iterator[list[Save[Any]]]:
-    """Neighbours of one kind that can be done together, each of another run; whatever else by itself.
+def _parts(saves: Sequence[Save[Any]]) -> Iterator[list[Save[Any]]]:
+    """Neighbours that have nothing to do with one another; whatever else by itself.
 
     Only neighbours, because runs are locked in the order of the batch.
     """
-    crowd: list[Save[Any]] = []
+    part: list[Save[Any]] = []
     for save in saves:
-        if crowd and not (_is_joint(save) and type(save.work) is type(crowd[-1].work) and save.key != crowd[-1].key):
-            yield crowd
-            crowd = []
-        crowd.append(save)
-    if crowd:
-        yield crowd
+        if part and not (save.apart and part[-1].apart and save.key != part[-1].key):
+            yield part
+            part = []
+        part.append(save)
+    if part:
+        yield part
 
 
-def _is_joint(save: Save[Any]) -> bool:
-    return hasattr(save.work, "together")
+def _crowds(saves: Sequence[Save[Any]]) -> Iterator[list[Save[Any]]]:
+    """Of those, neighbours of one kind that can be done together; whatever else by itself."""
+    for kind, crowd in groupby(saves, key=lambda save: type(save.work)):
+        if hasattr(kind, "together"):
+            yield list(crowd)
+        else:
+            yield from ([save] for save in crowd)
 
 
-def _do(transaction: Transaction, crowd: Sequence[Save[Any]]) -> Sequence[Any]:
+def _do(crowd: Sequence[Save[Any]], transaction: Transaction) -> Sequence[Any]:
     first, *others = (save.work for save in crowd)
     return cast(Joint, first).together(transaction, others) if others else [first(transaction)]
 

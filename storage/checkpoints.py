@@ -25,11 +25,10 @@ from graphs.engine.values import dump
 from graphs.flow import Policy
 from storage import approvals, loading, memories, roots, rows, runs, trees
 from storage.database import Database
-from storage.endings import end_tree
 from storage.leases import LEASE, Heartbeat
 from storage.saves import Save, Work
 from storage.statements import Transaction, prepare
-from storage.steps import Step, fence
+from storage.steps import Step, fence, steps_of
 
 T = TypeVar("T")
 NOTHING = Spent()
@@ -79,11 +78,18 @@ class SqlCheckpointer:
 
     def create(self, run: RunRecord, row: Row, *, due: bool = True) -> None:
         """See `Checkpointer.create`."""
-        self.database.write(run.thread_id, lambda tx: runs.start(tx, run, row, due=due))
+        self._write(run.thread_id, lambda tx: runs.start(tx, run, row, due=due))
+
+    def begin(self, run: RunRecord, row: Row) -> Claim:
+        """See `Checkpointer.begin`."""
+        claim = Claim(run.thread_id, uuid.uuid4().hex, 0, Loaded(run, (row,), spent=run.spent))
+        self._write(run.thread_id, lambda tx: runs.start(tx, run, row, owner=claim.id))
+        self._heartbeat.add(claim)
+        return claim
 
     def claim(self, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
         """See `Checkpointer.claim`."""
-        claim = self.database.write(thread_id, lambda tx: _claim(tx, thread_id, known))
+        claim = self._write(thread_id, lambda tx: _claim(tx, thread_id, known))
         self._heartbeat.add(claim)
         return claim
 
@@ -115,7 +121,10 @@ class SqlCheckpointer:
 
     def settle(self, claim: Claim) -> int:
         """See `Checkpointer.settle`."""
-        return self._save(claim, lambda tx: approvals.take(tx, claim.thread_id))
+        taken, claim.loaded = self._save(
+            claim, lambda tx: (approvals.take(tx, claim.thread_id), loading.load_run(tx, claim.thread_id))
+        )
+        return taken
 
     def record(self, claim: Claim, writes: Sequence[PendingWrite], spent: Spent = NOTHING) -> None:
         """See `Checkpointer.record`."""
@@ -136,11 +145,28 @@ class SqlCheckpointer:
 
         self._save(claim, work)
 
-    def commit(self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> int:
+    def commit(
+        self,
+        claim: Claim,
+        row: Row,
+        effects: Sequence[EffectRow] = (),
+        memories: Sequence[Memory] = (),
+        ending: str = "",
+    ) -> int:
         """See `Checkpointer.commit`."""
-        if not effects and not memories:
+        if not effects and not memories and not ending:
             return self._queue(claim, lambda rev: Step(claim.thread_id, rev, claim.id, row))
-        return self._save(claim, lambda tx: self._commit(tx, claim.thread_id, row, effects, memories))
+
+        def work(tx: Transaction) -> int:
+            self._commit(tx, claim.thread_id, row, effects, memories)
+            if ending:
+                trees.end(tx, claim.thread_id, row.thread_id, ending)
+            return tx.now
+
+        at = self._save(claim, work, steps_of(row))
+        if ending and row.thread_id == claim.thread_id:
+            self._heartbeat.remove(claim)
+        return at
 
     def pause(self, claim: Claim, pause: Pause) -> None:
         """See `Checkpointer.pause`."""
@@ -149,11 +175,9 @@ class SqlCheckpointer:
 
     def end(self, claim: Claim, thread_id: str, ending: str, error: str = "") -> None:
         """See `Checkpointer.end`."""
-        if thread_id != claim.thread_id:
-            self._save(claim, lambda tx: trees.end_child(tx, thread_id, ending, error))
-            return
-        self._save(claim, lambda tx: end_tree(tx, thread_id, ending, error))
-        self._heartbeat.remove(claim)
+        self._save(claim, lambda tx: trees.end(tx, claim.thread_id, thread_id, ending, error))
+        if thread_id == claim.thread_id:
+            self._heartbeat.remove(claim)
 
     # -- people -------------------------------------------------------------------------------------------------------
 
@@ -190,8 +214,11 @@ class SqlCheckpointer:
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
-    def _save(self, claim: Claim, work: Work[T]) -> T:
-        return self._queue(claim, lambda rev: lambda tx: _fenced(tx, claim, rev, work))
+    def _write(self, thread_id: str, work: Work[T]) -> T:
+        return self.database.writer.wait(self.database.writer.enqueue(thread_id, work, apart=True))
+
+    def _save(self, claim: Claim, work: Work[T], steps: int = 0) -> T:
+        return self._queue(claim, lambda rev: lambda tx: _fenced(tx, claim, rev, work, steps))
 
     def _queue(self, claim: Claim, work: Callable[[int], Work[T]]) -> T:
         """Save under the claim's next rev. Branches of one claim queue here and are committed together."""
@@ -199,7 +226,7 @@ class SqlCheckpointer:
             raise _lost(claim)
         try:
             with claim.turn() as rev:
-                save: Save[T] = self.database.writer.enqueue(claim.thread_id, work(rev))
+                save: Save[T] = self.database.writer.enqueue(claim.thread_id, work(rev), apart=True)
             return self.database.writer.wait(save)
         except BaseException as error:
             if not _gives_back(claim, error):
@@ -209,7 +236,7 @@ class SqlCheckpointer:
 
     def _commit(
         self, tx: Transaction, root: str, row: Row, effects: Sequence[EffectRow], remembered: Sequence[Memory]
-    ) -> int:
+    ) -> None:
         rows.insert_checkpoint(tx, row)
         if effects:
             flow = rows.select_run(tx, root).flow
@@ -217,7 +244,6 @@ class SqlCheckpointer:
                 rows.insert_effect(tx, root, effect, guarded=self._guards(flow, effect.kind))
         for memory in remembered:
             memories.remember(tx, memory)
-        return tx.now
 
     def _pause(self, tx: Transaction, root: str, pause: Pause) -> None:
         rows.insert_writes(tx, pause.writes)
@@ -235,8 +261,8 @@ def _lost(claim: Claim) -> ClaimLost:
     return ClaimLost(f"{claim.thread_id} is not this process's any more; nothing was saved.", claim.thread_id)
 
 
-def _fenced(tx: Transaction, claim: Claim, rev: int, work: Callable[[Transaction], T]) -> T:
-    fence(tx, claim.thread_id, rev, claim.id)
+def _fenced(tx: Transaction, claim: Claim, rev: int, work: Work[T], steps: int) -> T:
+    fence(tx, claim.thread_id, rev, claim.id, steps)
     return work(tx)
 
 

@@ -48,9 +48,7 @@ _ASKED = prepare(
 )
 _RUN = prepare(
     f"SELECT {', '.join(f'run.{name}' for name in RECORD)},"
-    " root.calls, root.input_tokens, root.output_tokens,"
-    " (SELECT count(*) FROM checkpoints JOIN runs AS member ON member.thread_id = checkpoints.thread_id"
-    "  WHERE member.root = run.root AND source = 'step'),"
+    " root.calls, root.input_tokens, root.output_tokens, root.steps,"
     f" EXISTS (SELECT 1 FROM approvals WHERE root = run.root AND {_IS_OPEN}),"
     " EXISTS (SELECT 1 FROM pending_writes WHERE thread_id = run.thread_id),"
     " EXISTS (SELECT 1 FROM effects WHERE root = run.root)"

@@ -10,6 +10,7 @@ from graphs.engine.checkpoint import EffectRow, PendingWrite, Row, RunRecord, Sp
 from graphs.engine.errors import UnknownThread
 from graphs.engine.values import dump, load
 from storage import audit
+from storage.leases import LEASE
 from storage.statements import Transaction, prepare
 from storage.tables import CheckpointRow, EffectLedgerRow, PendingWriteRow, RunRow, UsageRow, insert_into
 
@@ -31,8 +32,8 @@ _USE = prepare(
 )
 
 
-def insert_run(tx: Transaction, run: RunRecord, *, due: bool) -> bool:
-    """A new run; False if there is one of that name already."""
+def insert_run(tx: Transaction, run: RunRecord, *, due: bool, owner: str = "") -> bool:
+    """A new run, due now or claimed by `owner`; False if there is one of that name already."""
     return (
         tx.run(
             _INSERT_RUN,
@@ -49,8 +50,9 @@ def insert_run(tx: Transaction, run: RunRecord, *, due: bool) -> bool:
             max_steps=run.max_steps,
             pause_before=dump(list(run.pause_before)),
             rev=0,
-            claim=None,
-            lease_until=None,
+            steps=0,
+            claim=owner or None,
+            lease_until=tx.now + LEASE if owner else None,
             due_at=tx.now if due else None,
             ending=run.ending,
             error=dump(run.error),

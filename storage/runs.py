@@ -20,14 +20,17 @@ Known = Mapping[tuple[str, int], str]
 STUCK_AFTER = 300_000_000  # microseconds a run may be due before it counts as stuck
 
 
-def start(tx: Transaction, run: RunRecord, row: Row, delivery: str | None = None, *, due: bool = True) -> bool:
+def start(
+    tx: Transaction, run: RunRecord, row: Row, delivery: str | None = None, *, due: bool = True, owner: str = ""
+) -> bool:
     """A new root run with its first checkpoint, and the delivery that asked for it done; raises `ThreadExists`.
 
-    False, and nothing started, if somebody has dealt with that delivery already.
+    It is due at once if `due`, or claimed by `owner` if there is one. False, and nothing started, if somebody has dealt
+    with that delivery already.
     """
     if delivery is not None and not inbox.done(tx, delivery):
         return False
-    if not rows.insert_run(tx, run, due=due):
+    if not rows.insert_run(tx, run, due=due and not owner, owner=owner):
         raise ThreadExists(f"There is a run {run.thread_id} already.", run.thread_id)
     rows.insert_checkpoint(tx, row)
     audit.append(tx, run.thread_id, "started", {"flow": run.flow, "version": run.version, "by": run.who})

@@ -29,10 +29,11 @@ class Save(Generic[T]):
     A future reduced to two locks, because a busy process makes tens of thousands of them in a second.
     """
 
-    __slots__ = ("_awake", "_begun", "_error", "_result", "_settled", "_taken", "key", "relays", "work")
+    __slots__ = ("_awake", "_begun", "_error", "_result", "_settled", "_taken", "apart", "key", "relays", "work")
 
-    def __init__(self, key: str, work: Work[T]) -> None:
+    def __init__(self, key: str, work: Work[T], apart: bool = False) -> None:
         self.key, self.work = key, work
+        self.apart = apart  # whether the work touches nothing but what belongs to its run
         self.relays = False  # whether its caller, once woken, wakes the next one
         self._begun = self._settled = False
         self._taken = threading.Lock()  # by whoever comes first: the transaction that begins it, or who withdraws it

@@ -116,7 +116,10 @@ class Transaction:
     def run(self, prepared: Prepared, **params: Any) -> Cursor:
         """Execute a prepared statement; leaving out a parameter is an error."""
         statement = prepared.on(self.dialect)
-        return cast(Cursor, self._connection.execute(statement.text, statement.bind(params)))
+        return self._execute(statement.text, statement.bind(params))
+
+    def _execute(self, text: str, parameters: Any) -> Cursor:
+        return cast(Cursor, self._connection.execute(text, parameters))
 
     def run_last(self, order: str, prepared: Prepared, **params: Any) -> None:
         """Execute at the end of the batch, in the order of `order`: for rows that many runs share.

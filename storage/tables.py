@@ -100,7 +100,10 @@ def _one_of(column: str, values: tuple[str, ...]) -> sa.CheckConstraint:
 
 
 class RunRow(SQLModel, table=True):
-    """One execution. `due_at` says when somebody should advance it, `claim` who does, `lease_until` for how long."""
+    """One execution. `due_at` says when somebody should advance it, `claim` who does, `lease_until` for how long.
+
+    A root's `steps`, calls and tokens are those of its whole tree.
+    """
 
     __tablename__ = "runs"
     __table_args__ = (
@@ -126,6 +129,7 @@ class RunRow(SQLModel, table=True):
     max_steps: int = 0
     pause_before: Any = _json(default=[])
     rev: int = _big(default=0)
+    steps: int = _big(default=0, sa_column_kwargs={"server_default": "0"})
     claim: str | None = None
     lease_until: datetime | None = _moment(default=None)
     due_at: datetime | None = _moment(default=None)

@@ -41,12 +41,13 @@ class Writer:
         self._settled: deque[Save[Any]] = deque()
         self._closed = False
 
-    def submit(self, key: str, work: Work[T]) -> Save[T]:
+    def submit(self, key: str, work: Work[T], apart: bool = False) -> Save[T]:
         """Queue a work; its outcome is known once it is durable. Works of one key are committed in this order.
 
+        A work is `apart` if it touches nothing but its own run: then it may take turns with those of other runs.
         Cancelling it withdraws a work that no transaction has begun yet. Raises `StoreFailed` after `close`.
         """
-        save = self.enqueue(key, work)
+        save = self.enqueue(key, work, apart)
         self._rouse()
         return save
 
@@ -65,11 +66,11 @@ class Writer:
                 raise
             return _late(save, error)
 
-    def enqueue(self, key: str, work: Work[T]) -> Save[T]:
-        """Take a place in the queue; whoever does this goes on to `wait`."""
+    def enqueue(self, key: str, work: Work[T], apart: bool = False) -> Save[T]:
+        """Take a place in the queue, as `submit` does; whoever does this goes on to `wait`."""
         if self._closed:
             raise StoreFailed("The database is closed; open it again to save.")
-        save = Save(key, work)
+        save = Save(key, work, apart)
         self._queue.append(save)
         return save
 
@@ -137,7 +138,7 @@ class Writer:
             if before == len(self._queue):
                 self._wake_next()
             before = len(self._queue)
-            time.sleep(GATHER)
+            time.sleep(GATHER * (1 + len(self._settled) // 8))
 
     def _relayed(self, save: Save[T]) -> T:
         """The outcome, with the next caller woken before this one goes on.

@@ -211,10 +211,10 @@ class Loaded(NamedTuple):
 
     run: RunRecord
     rows: tuple[Row, ...]
-    writes: tuple[PendingWrite, ...]
-    effects: tuple[EffectRow, ...]
-    open: frozenset[str]  # ids of interrupts still open (pending, or approved with undo possible)
-    steps: int  # supersteps the whole tree has taken
+    writes: tuple[PendingWrite, ...] = ()
+    effects: tuple[EffectRow, ...] = ()
+    open: frozenset[str] = frozenset()  # ids of interrupts still open (pending, or approved with undo possible)
+    steps: int = 0  # supersteps the whole tree has taken
     spent: Spent = NOTHING_SPENT
 
 
@@ -258,6 +258,10 @@ class Checkpointer(Protocol):
         """A new root run with its first checkpoint, due now. Raises `ThreadExists`."""
         ...
 
+    def begin(self, run: RunRecord, row: Row) -> Claim:
+        """A new root run with its first checkpoint, claimed and loaded by whoever makes it. Raises `ThreadExists`."""
+        ...
+
     def claim(self, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
         """Take the run over, and load it if it asks nothing.
 
@@ -267,7 +271,10 @@ class Checkpointer(Protocol):
         ...
 
     def settle(self, claim: Claim) -> int:
-        """Take decisions in whose undo has passed: `approved` becomes `final`, answers become pending writes."""
+        """Take decisions in whose undo has passed: `approved` becomes `final`, answers become pending writes.
+
+        How many there were; with this the claim is loaded.
+        """
         ...
 
     def run(self, thread_id: str) -> RunRecord:
@@ -286,8 +293,18 @@ class Checkpointer(Protocol):
         """A new child run under its root's claim; one that exists already is left as it is."""
         ...
 
-    def commit(self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> int:
-        """Step whole: the next checkpoint with its effects and memories; says when it was saved."""
+    def commit(
+        self,
+        claim: Claim,
+        row: Row,
+        effects: Sequence[EffectRow] = (),
+        memories: Sequence[Memory] = (),
+        ending: str = "",
+    ) -> int:
+        """Step whole: the next checkpoint with its effects and memories, and the run ended if that was its last.
+
+        Says when it was saved.
+        """
         ...
 
     def effects(self, thread_id: str, step: int) -> tuple[EffectRow, ...]:

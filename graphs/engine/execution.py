@@ -275,7 +275,7 @@ class Execution:
         filled, head = next_row(self.graph.state, self.head, change, after, row)
         effects = ledger_rows(self.run, step, emitted)
         memories: list[Memory] = [memory for each in done for memory in each.memories]
-        self._save(filled, effects, memories)
+        self._save(filled, head, effects, memories)
         self._moved(head, effects, tuple(task.name for task in tasks))
 
     def _follow(self, values: Mapping[str, Any], tasks: Sequence[Task], gotos: Any, arrived: Any, step: int) -> Any:
@@ -313,11 +313,27 @@ class Execution:
         after, took = self._follow(change.values, next_.after, next_.gotos, next_.arrived, step)
         row = Row(thread, step, "receipt", "", "", False, dump({"took": took, "steps": self.tree.steps}))
         filled, head = next_row(self.graph.state, self.head, change, after, row)
-        self._save(filled)
+        self._save(filled, head)
         self._moved(head, (), ())
 
-    def _save(self, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> None:
-        self.row = row._replace(at=self.tree.store.commit(self.tree.claim, row, effects, memories))
+    def _save(self, row: Row, head: Head, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> None:
+        """Save a checkpoint, and with the last one the run's end."""
+        is_last = not (head.next.tasks or head.next.after or head.next.arrived)
+        ending = self._ending(self._built(head.values)) if is_last else ""
+        self.row = row._replace(at=self.tree.store.commit(self.tree.claim, row, effects, memories, ending))
+        if ending:
+            self.run = self.run._replace(ending=ending)
+
+    def end(self) -> str:
+        """End a run that nothing follows in, unless its last checkpoint has done so; says how."""
+        if not self.run.ending:
+            ending = self._ending(self.seen())
+            self.tree.store.end(self.tree.claim, self.run.thread_id, ending)
+            self.run = self.run._replace(ending=ending)
+        return self.run.ending
+
+    def _ending(self, state: State) -> str:
+        return "finished" if self.run.parent else self.tree.outcome(self.graph, state)
 
     # ---- subgraphs ---------------------------------------------------------------------------------------------
 
@@ -327,8 +343,7 @@ class Execution:
             child = self._child(spec, graph, task, task.payload if task.sent else seen)
             if (s := child.advance()) is not None:
                 return Waiting(task, s.writes, s.interrupts, s.superseded, s.wake_at, s.reason)
-            if not child.run.ending:
-                self.tree.store.end(self.tree.claim, child.run.thread_id, "finished")
+            child.end()
             update = leaving(spec, self.graph.state, child.seen())
             return Finished(task, update, ms=round((time.perf_counter() - began) * 1000, 3))
         except FirstFailure as failure:
@@ -347,7 +362,7 @@ class Execution:
                 first_row(spec, graph, self.head.next, task, given, thread),
             )
             store.adopt(self.tree.claim, run, row)
-            loaded = Loaded(run, (row,), (), (), frozenset(), 0)
+            loaded = Loaded(run, (row,))
         return Execution.load(graph, self.tree, loaded, (*self.path, task.name))
 
 

@@ -91,6 +91,12 @@ class MemoryCheckpointer:
             due_at = self.now() if due else None
             self._runs[run.thread_id] = _Run(run, [self._stamped(row)], due_at=due_at, spent=run.spent)
 
+    def begin(self, run: RunRecord, row: Row) -> Claim:
+        """See `Checkpointer.begin`."""
+        with self._lock:
+            self.create(run, row)
+            return self.claim(run.thread_id, {(run.flow, run.version): run.fingerprint})
+
     def adopt(self, claim: Claim, run: RunRecord, row: Row) -> None:
         """See `Checkpointer.adopt`."""
         with self._lock:
@@ -162,6 +168,7 @@ class MemoryCheckpointer:
                 asked.taken = True
                 ask = asked.interrupt
                 self._keep(PendingWrite(ask.thread_id, ask.step, ask.task, f"answer:{ask.place}", asked.answer or ""))
+            claim.loaded = self._load(self._get(claim.thread_id))
             return len(ready)
 
     def record(self, claim: Claim, writes: Sequence[PendingWrite], spent: Spent = NOTHING_SPENT) -> None:
@@ -172,7 +179,14 @@ class MemoryCheckpointer:
                 self._keep(write)
             run.spent += spent
 
-    def commit(self, claim: Claim, row: Row, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> int:
+    def commit(
+        self,
+        claim: Claim,
+        row: Row,
+        effects: Sequence[EffectRow] = (),
+        memories: Sequence[Memory] = (),
+        ending: str = "",
+    ) -> int:
         """See `Checkpointer.commit`."""
         with self._lock:
             self._fence(claim)
@@ -181,6 +195,8 @@ class MemoryCheckpointer:
             run.effects.update({(effect.step, effect.n): effect for effect in effects})
             for memory in memories:
                 self._remember(memory)
+            if ending:
+                self._end(claim, row.thread_id, ending, "")
             return stamped.at
 
     def effects(self, thread_id: str, step: int) -> tuple[EffectRow, ...]:
@@ -207,11 +223,14 @@ class MemoryCheckpointer:
         """See `Checkpointer.end`."""
         with self._lock:
             self._fence(claim)
-            if thread_id == claim.thread_id:
-                self.end_tree(thread_id, ending, error)
-            else:
-                run = self._get(thread_id)
-                run.record = run.record._replace(ending=ending, error=error)
+            self._end(claim, thread_id, ending, error)
+
+    def _end(self, claim: Claim, thread_id: str, ending: str, error: str) -> None:
+        if thread_id == claim.thread_id:
+            self.end_tree(thread_id, ending, error)
+            return
+        run = self._get(thread_id)
+        run.record = run.record._replace(ending=ending, error=error)
 
     def end_tree(self, root: str, ending: str, error: str = "") -> None:
         """End a whole tree without a claim, as cancelling or expiring does."""

@@ -14,6 +14,7 @@ from graphs.engine.checkpoint import (
     Checkpointer,
     Claim,
     Pause,
+    Row,
     RunRecord,
 )
 from graphs.engine.editing import edited_row, forked, refuse_jump, rows_at, sent_before
@@ -82,17 +83,22 @@ class Runner:
 
     def start(self, graph: Graph[Any], given: Mapping[str, Any], thread_id: str | None = None, **about: Any) -> str:
         """Create a run, due now, without advancing it. `about` fills the run's record (who, channel, team, model …)."""
+        run, row = self._first(graph, given, thread_id, about)
+        self.store.create(run, row)
+        return run.thread_id
+
+    def _first(
+        self, graph: Graph[Any], given: Mapping[str, Any], thread_id: str | None, about: Mapping[str, Any]
+    ) -> tuple[RunRecord, Row]:
         self.know(graph)
-        thread_id = _thread_name(thread_id)
-        run = new_run(graph, thread_id, **about)
-        self.store.create(run, input_row(graph, given, thread_id, run.who))
-        return thread_id
+        run = new_run(graph, _thread_name(thread_id), **about)
+        return run, input_row(graph, given, run.thread_id, run.who)
 
     def invoke(
         self, graph: Graph[Any], given: Mapping[str, Any], thread_id: str | None = None, **about: Any
     ) -> Snapshot:
         """Start a run and advance it to its next pause or end."""
-        return self.advance(self.start(graph, given, thread_id, **about))
+        return self.advance_claimed(self.store.begin(*self._first(graph, given, thread_id, about)))
 
     def stream(
         self, graph: Graph[Any], given: Mapping[str, Any], thread_id: str | None = None, **about: Any
@@ -211,7 +217,7 @@ class Runner:
         execution = self._execution(claim, tell, stop)
         stopped = execution.advance()
         if stopped is None:
-            return self._end(claim, execution, tell)
+            return self._ended(claim, execution, tell)
         self._pause(claim, stopped, tell)
         return self._state_now(claim.thread_id, execution.head)
 
@@ -220,10 +226,10 @@ class Runner:
         tell(Ended(claim.thread_id, (), "failed", str(error)))
 
     def _execution(self, claim: Claim, emit: Callable[[Event], None], stop: Callable[[], bool]) -> Execution:
-        loaded, claim.loaded = claim.loaded, None
-        if loaded is None:
+        if claim.loaded is None:
             self.store.settle(claim)
-            loaded = self.store.load(claim.thread_id)
+        loaded, claim.loaded = claim.loaded, None
+        assert loaded is not None
         graph = self.graph_of(loaded.run)
         tree = Tree(
             store=self.store,
@@ -232,6 +238,7 @@ class Runner:
             deps=self.deps,
             max_steps=loaded.run.max_steps or graph.max_steps,
             steps=loaded.steps,
+            outcome=self.outcome,
             emit=emit,
             draining=lambda: stop() or self._stopping.is_set(),
         )
@@ -244,9 +251,8 @@ class Runner:
             asked = self.store.interrupts(claim.thread_id)
             tell(Waits(claim.thread_id, (), asked, stopped.wake_at, stopped.reason))
 
-    def _end(self, claim: Claim, execution: Execution, tell: Callable[[Event], None]) -> Snapshot:
-        ending = self.outcome(execution.graph, execution.seen())
-        self.store.end(claim, claim.thread_id, ending)
+    def _ended(self, claim: Claim, execution: Execution, tell: Callable[[Event], None]) -> Snapshot:
+        ending = execution.end()
         tell(Ended(claim.thread_id, (), ending))
         snapshot = snapshot_then(execution.graph, execution.run, (execution.row,), execution.head)
         return snapshot._replace(status=ending, effects=execution.effects)

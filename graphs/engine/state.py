@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError
 
 from graphs.engine.errors import GraphError, UpdateRefused
 from graphs.engine.json_types import check_json
-from graphs.engine.values import FrozenDict, FrozenList, Value, dump, freeze, load, same
+from graphs.engine.values import FrozenDict, FrozenList, Value, dump, freeze, freeze_new, load, same
 
 REMOVE_ALL = "*"
 
@@ -212,7 +212,7 @@ def _back(adapter: TypeAdapter[Any], valid: Any) -> Any:
 
 def revive(adapter: TypeAdapter[Any], data: Any) -> Any:
     """Turn stored JSON into a value of the adapter's type, frozen."""
-    return freeze(adapter.validate_python(data))
+    return freeze_new(adapter.validate_python(data))
 
 
 def _reason(error: Exception) -> str:

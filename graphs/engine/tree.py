@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Protocol
 from graphs.engine.checkpoint import Checkpointer, Claim, EffectRow, Interrupt, PendingWrite
 from graphs.engine.errors import StepLimit
 from graphs.engine.events import Event
+from graphs.engine.graph import Graph
+from graphs.engine.state import State
 
 
 class Performer(Protocol):
@@ -30,6 +32,7 @@ class Tree:
     deps: Any
     max_steps: int
     steps: int
+    outcome: Callable[[Graph[Any], State], str]  # how the root run ends, by its last state
     emit: Callable[[Event], None]
     draining: Callable[[], bool]
     lock: threading.Lock = field(default_factory=threading.Lock)

@@ -69,6 +69,18 @@ def freeze(value: Any) -> Any:
     return _frozen_value(value) if isinstance(value, Value) else value
 
 
+def freeze_new(value: Any) -> Any:
+    """Freeze what has just been validated: each `Value` in it has seen to itself."""
+    kind = type(value)
+    if kind is list:
+        return FrozenList([item if isinstance(item, Value) else freeze_new(item) for item in value])
+    if kind is dict:
+        return FrozenDict([(key, freeze_new(item)) for key, item in value.items()])
+    if kind is tuple:
+        return tuple([freeze_new(item) for item in value])
+    return value
+
+
 def _frozen_value(value: Value) -> Value:
     """Made by `model_copy`, a value may hold plain lists: it is made anew, so that nobody shares them."""
     loose = {name: frozen for name, item in value.__dict__.items() if (frozen := freeze(item)) is not item}
@@ -120,8 +132,7 @@ class Value(BaseModel):
 
     def model_post_init(self, _context: Any, /) -> None:
         for name, value in self.__dict__.items():
-            frozen = freeze(value)
-            if frozen is not value:
+            if type(value) not in _FROZEN and (frozen := freeze(value)) is not value:
                 self.__dict__[name] = frozen
 
     def to_json(self) -> dict[str, JsonValue]:

@@ -10,7 +10,7 @@ from statistics import median
 
 from tests.benchmarks import floor, graphs, ours, peers
 from tests.benchmarks.child import ask_child
-from tests.benchmarks.figures import Contestants, Figure, Target, medians, ratio, side_by_side, spread
+from tests.benchmarks.figures import Contestants, Figure, Target, medians, middle, ratio, side_by_side, spread
 from tests.benchmarks.places import Places
 
 OURS, LANGGRAPH, FLOOR, BURR = "ours", "langgraph", "floor", "burr"
@@ -107,11 +107,11 @@ def branches(places: Places, quick: bool) -> Iterator[Figure]:
             opened, _ = stack.enter_context(peers.saver(places, vendor))
             graph, theirs, names = graphs.fan(BRANCHES), peers.fan(BRANCHES, opened), count()
             contestants: Contestants = {
-                OURS: lambda engine=engine, graph=graph: ours.branching(engine, graph),
-                LANGGRAPH: lambda theirs=theirs, names=names: peers.branching(theirs, str(next(names))),
+                OURS: middle(partial(ours.branching, engine, graph)),
+                LANGGRAPH: middle(lambda theirs=theirs, names=names: peers.branching(theirs, str(next(names)))),
                 FLOOR: partial(floor.BY_VENDOR[vendor], places, 30),
             }
-            found = side_by_side(contestants, 10 if quick else 20)
+            found = side_by_side(contestants, 5 if quick else 10)
         target = (Target("ms", medians(found)[OURS], 3.0),) if vendor == "sqlite" else ()
         yield Figure(f"{BRANCHES} branches and a join", vendor, "ms a run", medians(found), target)
 

@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from graphs.engine.checkpoint import Row, RunRecord
+from graphs.flow import Policy
 from storage import schema
-from storage.database import DatabaseError, open_database
+from storage.checkpoints import SqlCheckpointer
+from storage.database import Database, DatabaseError, open_database
 from storage.engines import make_engine
 
 
@@ -25,6 +28,14 @@ def tables(url: str) -> set[str]:
             return set(sa.inspect(connection).get_table_names())
     finally:
         engine.dispose()
+
+
+def steps_by_run(url: str) -> list[tuple[str, int]]:
+    engine = make_engine(url)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT thread_id, steps FROM runs ORDER BY thread_id").all()
+    engine.dispose()
+    return [(thread, steps) for thread, steps in found]
 
 
 def execute(url: str, *statements: str) -> None:
@@ -112,6 +123,22 @@ def test_a_migration_that_would_orphan_rows_is_taken_back(tmp_path: Path) -> Non
     with pytest.raises(DatabaseError, match="1 rows"):
         schema.migrate(url)
     assert tables(url) == {"parents", "children"}
+
+
+def test_steps_taken_before_they_were_counted_are_counted_once(database_url: str) -> None:
+    database = Database(database_url)
+    with closing(SqlCheckpointer(database, policy_of=lambda _: Policy(), guards=lambda *_: True)) as store:
+        claim = store.begin(RunRecord("run", "flow", 1, "f", "run"), Row("run", 0, "input", "{}", "{}", True))
+        child = RunRecord("run/child", "flow", 1, "f", "run", "run")
+        store.adopt(claim, child, Row("run/child", 0, "input", "{}", "{}", True))
+        saved: list[tuple[str, int, Any]] = [("run/child", 1, "step"), ("run/child", 2, "receipt"), ("run", 1, "step")]
+        for thread, step, source in saved:
+            store.commit(claim, Row(thread, step, source, "{}", "{}", False))
+    database.close()
+    before = steps_by_run(database_url)
+    execute(database_url, "ALTER TABLE runs DROP COLUMN steps", "UPDATE alembic_version SET version_num = '0001'")
+    schema.migrate(database_url)
+    assert steps_by_run(database_url) == before == [("run", 2), ("run/child", 0)]
 
 
 KILL = """

@@ -69,7 +69,7 @@ class Held:
     def step(self, claim: Claim, step: int = 1) -> None:
         with claim.turn() as rev:
             row = CHECKPOINT._replace(thread_id=claim.thread_id, step=step)
-            self.saves.append(self._writer.submit(claim.thread_id, Step(claim.thread_id, rev, claim.id, row)))
+            self.saves.append(self._writer.submit(claim.thread_id, Step(claim.thread_id, rev, claim.id, row), True))
 
     def outcomes(self) -> list[Any]:
         self._opened.set()

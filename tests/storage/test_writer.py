@@ -215,6 +215,82 @@ def test_every_caller_gets_the_outcome_of_its_own_save(database: Database) -> No
     assert outcomes == {thread: [(thread, n) for n in range(50)] for thread in range(16)}
 
 
+# -- works that have nothing to do with one another --------------------------------------------------------------------
+
+
+def two_reads(name: str, order: list[str], fails: bool = False) -> Callable[[Transaction], str]:
+    """A work of two statements that notes when each has its answer."""
+
+    def work(tx: Transaction) -> str:
+        for n in (1, 2):
+            tx.run(_READ, name=name).fetchall()
+            order.append(f"{name}{n}")
+        put(name)(tx)
+        if fails:
+            raise LookupError(name)
+        return name
+
+    return work
+
+
+def test_works_apart_take_turns_where_the_way_to_the_server_is_long(database: Database) -> None:
+    gate, order = Gate(database), list[str]()
+    saves = [database.writer.submit(key, two_reads(key, order), apart=True) for key in ("c", "a", "b")]
+    gate.open()
+    assert [save.result() for save in saves] == ["c", "a", "b"]
+    turns = ["a1", "b1", "c1", "a2", "b2", "c2"]
+    assert order == (turns if database.dialect == "postgresql" else sorted(turns))
+    assert sorted(kept(database)) == ["a", "b", "c"]
+
+
+def test_works_of_one_key_never_take_turns(database: Database) -> None:
+    gate, order = Gate(database), list[str]()
+    saves = [database.writer.submit("run", two_reads(name, order), apart=True) for name in ("c", "a", "b")]
+    gate.open()
+    assert [save.result() for save in saves] == ["c", "a", "b"]
+    assert order == ["c1", "c2", "a1", "a2", "b1", "b2"]
+
+
+def test_other_works_take_no_turns_with_them(database: Database) -> None:
+    gate, order = Gate(database), list[str]()
+    saves = [database.writer.submit(key, two_reads(key, order), apart=key != "b") for key in "abcd"]
+    gate.open()
+    assert [save.result() for save in saves] == ["a", "b", "c", "d"]
+    assert [mark for mark in order if mark[0] in "ab"] == ["a1", "a2", "b1", "b2"]
+    assert order.index("b2") < order.index("c1")
+
+
+def test_one_of_them_that_fails_takes_nobody_along(database: Database) -> None:
+    gate, order = Gate(database), list[str]()
+    saves = [database.writer.submit(key, two_reads(key, order, fails=key == "b"), apart=True) for key in "abc"]
+    gate.open()
+    assert [saves[0].result(), saves[2].result()] == ["a", "c"]
+    with pytest.raises(LookupError, match="b"):
+        saves[1].result()
+    assert sorted(kept(database)) == ["a", "c"]
+
+
+def test_one_of_them_that_the_database_refuses_takes_nobody_along(database: Database) -> None:
+    database.write("", put("b"))
+    gate, order = Gate(database), list[str]()
+    saves = [database.writer.submit(key, two_reads(key, order), apart=True) for key in "abc"]
+    gate.open()
+    assert [saves[0].result(), saves[2].result()] == ["a", "c"]
+    with pytest.raises(StoreFailed):
+        saves[1].result()
+    assert sorted(kept(database)) == ["a", "b", "c"]
+
+
+def test_works_of_different_lengths_end_each_in_its_own_round(database: Database) -> None:
+    def reads(number: int) -> Callable[[Transaction], int]:
+        return lambda tx: sum(len(tx.run(_KEYS).fetchall()) >= 0 for _ in range(number))
+
+    gate = Gate(database)
+    saves = [database.writer.submit(f"r{n}", reads(n), apart=True) for n in range(6)]
+    gate.open()
+    assert [save.result() for save in saves] == [0, 1, 2, 3, 4, 5]
+
+
 def test_a_caller_who_is_interrupted_leaves_nobody_waiting(database: Database) -> None:
     """Callers wake one another: who stops waiting must not be taken for one who will wake the next."""
 
