@@ -20,6 +20,7 @@ from storage.tables import ApprovalRow, AuditRow, DecisionRow, EffectLedgerRow, 
 Damage = Literal["changed", "missing", "cut off"]
 _LAST = prepare("SELECT seq, hash FROM audit WHERE root = :root ORDER BY seq DESC LIMIT 1")
 _APPEND = prepare(insert_into(AuditRow))
+_OPEN = prepare(insert_into(AuditRow) + " ON CONFLICT DO NOTHING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +51,21 @@ def append(tx: Transaction, root: str, kind: str, data: Mapping[str, JsonValue],
     """Add one row to a run's chain; the caller has locked the root's row, otherwise two rows claim one place."""
     last: Any = tx.run(_LAST, root=root).fetchone()
     seq, before = (last[0] + 1, last[1]) if last else (1, "")
+    tx.run(_APPEND, **_row(tx.now, root, seq, before, kind, data, content))
+
+
+def begin(tx: Transaction, root: str, kind: str, data: Mapping[str, JsonValue]) -> None:
+    """The first row of a new run; one of a name that a deleted run had goes on with its chain."""
+    if tx.run(_OPEN, **_row(tx.now, root, 1, "", kind, data, "")).rowcount != 1:
+        append(tx, root, kind, data)
+
+
+def _row(
+    at: int, root: str, seq: int, before: str, kind: str, data: Mapping[str, JsonValue], content: str
+) -> dict[str, Any]:
     hashed = content_hash(content) if content else ""
-    tx.run(
-        _APPEND,
-        root=root,
-        seq=seq,
-        kind=kind,
-        data=dump(dict(data)),
-        content_hash=hashed,
-        at=tx.now,
-        hash=chained(before, [root, seq, kind, dict(data), hashed, tx.now]),
-    )
+    facts = {"root": root, "seq": seq, "kind": kind, "data": dict(data), "content_hash": hashed, "at": at}
+    return {**facts, "data": dump(dict(data)), "hash": chained(before, list(facts.values()))}
 
 
 def chained(before: str, row: list[Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, cast
 
 from graphs.engine.errors import StoreFailed
@@ -91,10 +91,11 @@ class Batches:
         done: list[tuple[Save[Any], Any]] = []
         try:
             transaction = Transaction(connection, self._dialect, self._clock)
-            for part in _parts([save for save in batch if save.begin()]):
-                crowds = list(_crowds(part))
-                for crowd, results in zip(crowds, self._do(transaction, crowds), strict=True):
-                    done += zip(crowd, results, strict=True)
+            begun = [save for save in batch if save.begin()]
+            if len(begun) == 1:
+                done.append((begun[0], begun[0].work(transaction)))
+            else:
+                done += self._do_all(transaction, begun)
             transaction.finish()
         except BaseException as error:
             if not self._roll_back(connection) and is_alone:
@@ -104,11 +105,15 @@ class Batches:
             self._keep(connection)
         return done
 
-    def _do(self, transaction: Transaction, crowds: Sequence[Sequence[Save[Any]]]) -> list[Sequence[Any]]:
-        jobs = [partial(_do, crowd) for crowd in crowds]
-        if self._dialect == "sqlite" or len(jobs) == 1:
-            return [job(transaction) for job in jobs]
-        return in_rounds(transaction, jobs)
+    def _do_all(self, transaction: Transaction, saves: Sequence[Save[Any]]) -> Iterator[tuple[Save[Any], Any]]:
+        for part in _parts(saves):
+            crowds = list(_crowds(part))
+            jobs = [partial(_do, crowd) for crowd in crowds]
+            if self._dialect == "sqlite" or len(jobs) == 1:
+                results = [job(transaction) for job in jobs]
+            else:
+                results = in_rounds(transaction, jobs)
+            yield from zip(chain.from_iterable(crowds), chain.from_iterable(results), strict=True)
 
     def _open(self, begin: bool) -> Connection:
         """A connection, with a transaction begun if wanted; a server's that died since the last batch is replaced."""

@@ -32,14 +32,20 @@ _CANCEL = prepare("UPDATE effects SET status = 'cancelled' WHERE root = :root AN
 
 
 def end_tree(tx: Transaction, root: str, ending: str, error: str = "", by: str = "") -> bool:
-    """End a run and its children; False if it had ended or never was.
+    """End a run and its children; False if it had ended or never was. See `end_fenced`."""
+    run = roots.lock(tx, root)
+    if run is None or run.ending:
+        return False
+    end_fenced(tx, root, ending, error, by)
+    return True
+
+
+def end_fenced(tx: Transaction, root: str, ending: str, error: str = "", by: str = "") -> None:
+    """End a run that goes on, and its children; its root is locked already.
 
     The claim is taken from its owner, `due_at` emptied, approvals pending or approved and pending effects are
     cancelled. What is being sent keeps its outcome, and a question about a lost answer stays open.
     """
-    run = roots.lock(tx, root)
-    if run is None or run.ending:
-        return False
     asks, doubts, is_sending = tx.run(_LEFT, root=root).fetchone()  # after the lock: nobody adds to it any more
     tx.run(_END, root=root, ending=ending, error=dump(error), at=tx.now)
     closed = close_open(tx, root) if asks else []
@@ -47,7 +53,6 @@ def end_tree(tx: Transaction, root: str, ending: str, error: str = "", by: str =
         _narrow_doubts(tx, root)
     effects = _cancel_effects(tx, root) if is_sending else {"cancelled": [], "sending": [], "unknown": []}
     audit.append(tx, root, "ended", {"ending": ending, "by": by, "approvals": closed, **effects}, content=error)
-    return True
 
 
 def _cancel_effects(tx: Transaction, root: str) -> dict[str, JsonValue]:

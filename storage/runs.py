@@ -33,7 +33,7 @@ def start(
     if not rows.insert_run(tx, run, due=due and not owner, owner=owner):
         raise ThreadExists(f"There is a run {run.thread_id} already.", run.thread_id)
     rows.insert_checkpoint(tx, row)
-    audit.append(tx, run.thread_id, "started", {"flow": run.flow, "version": run.version, "by": run.who})
+    audit.begin(tx, run.thread_id, "started", {"flow": run.flow, "version": run.version, "by": run.who})
     return True
 
 

@@ -8,7 +8,7 @@ from graphs.engine.checkpoint import Row
 from graphs.engine.errors import EffectsPending, NotNow, RunEnded
 from graphs.engine.values import dump
 from storage import approvals, audit, loading, rows
-from storage.endings import end_tree
+from storage.endings import end_fenced
 from storage.statements import Transaction, prepare
 
 _LOCK = prepare(
@@ -55,7 +55,7 @@ _DELETE = tuple(
 def end(tx: Transaction, root: str, thread_id: str, ending: str, error: str = "") -> None:
     """End the root with its whole tree, or a child alone; the caller has fenced the root."""
     if thread_id == root:
-        end_tree(tx, root, ending, error)
+        end_fenced(tx, root, ending, error)
         return
     tx.run(_END_CHILD, thread_id=thread_id, ending=ending, error=dump(error), ended_at=tx.now)
 

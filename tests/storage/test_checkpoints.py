@@ -150,5 +150,8 @@ def test_what_is_forgotten_stays_in_the_audit_without_its_texts(stage: Stage) ->
     stage.ask("ask-1", SMS)
     stage.store.delete("run")
     assert [entry.kind for entry in audit.rows(stage.database, "run")] == ["started", "asked", "deleted"]
+    stage.store.create(RunRecord("run", "flow", 1, "print", "run"), row(0, "input", full=True))
+    assert [entry.kind for entry in audit.rows(stage.database, "run")] == ["started", "asked", "deleted", "started"]
+    assert audit.verify(stage.database) == []
     assert approvals.of_root(stage.database, "run") == []
     assert audit.verify(stage.database) == []

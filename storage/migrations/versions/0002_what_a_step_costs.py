@@ -1,4 +1,4 @@
-"""How many steps a run and its children have taken, counted with each save instead of at each load."""
+"""What a step costs: its count is saved instead of counted at each load, and its key has no tree of its own."""
 
 from __future__ import annotations
 
@@ -19,8 +19,17 @@ def upgrade() -> None:
         "  SELECT count(*) FROM checkpoints JOIN runs AS member ON member.thread_id = checkpoints.thread_id"
         "  WHERE member.root = runs.thread_id AND source = 'step')"
     )
+    _rebuild_checkpoints(with_rowid=False)
 
 
 def downgrade() -> None:
     """Undo the change."""
     op.drop_column("runs", "steps")
+    _rebuild_checkpoints(with_rowid=True)
+
+
+def _rebuild_checkpoints(*, with_rowid: bool) -> None:
+    if op.get_bind().dialect.name == "sqlite":
+        options = {"sqlite_with_rowid": with_rowid}
+        with op.batch_alter_table("checkpoints", recreate="always", table_kwargs=options):
+            pass  # copied as it is
