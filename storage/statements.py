@@ -130,6 +130,8 @@ class Transaction:
 
     def finish(self) -> None:
         """Execute what was kept for last."""
+        if not self._last:
+            return
         for _, prepared, params in sorted(self._last, key=itemgetter(0)):
             self.run(prepared, **params)
         self._last.clear()

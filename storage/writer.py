@@ -122,7 +122,8 @@ class Writer:
         while self._queue and len(batch) < LARGEST_BATCH:
             batch.append(self._queue.popleft())
         # By key, because transactions of several processes that lock runs in different orders would deadlock.
-        batch.sort(key=attrgetter("key"))
+        if len(batch) > 1:
+            batch.sort(key=attrgetter("key"))
         self._crowd = max(len(batch), self._crowd // 2)
         self._batches.commit(batch)
         self._settled.extend(save for save in batch if save.begun)

@@ -18,28 +18,27 @@ TOGETHER = 0.002  # seconds that a finished task waits for its siblings before i
 def run_all(jobs: Sequence[Callable[[], T]], finished: Callable[[Sequence[T]], None]) -> list[T]:
     """Run jobs side by side; `finished(results)` is called with those done while others still run.
 
-    What a job raises (a lost claim, a failing store) is raised once all have stopped.
+    What a job or `finished` raises (a lost claim, a failing store) is raised once all have stopped, and what is no
+    `Exception` (an interrupt) at once.
     """
     if len(jobs) == 1:
         return [jobs[0]()]
-    crew = _Crew(jobs)
-    crew.call()
-    while not crew.all_done.wait(TOGETHER):
-        crew.some_done.wait()
-        if not crew.all_done.wait(TOGETHER):
-            crew.keep(finished)
+    crew = _Crew(jobs, finished)
+    crew.work()
+    crew.over.wait()
     return crew.results()
 
 
 class _Crew(Generic[T]):
-    """As many threads as there are jobs that wait for something.
+    """As many threads as there are jobs that wait for something, the caller's among them.
 
-    Whoever takes a job calls one more thread before doing it. Where jobs are quick, the first has done them all by the
-    time the second arrives; where they wait, each soon has a thread of its own.
+    Whoever begins a job calls one more thread if anything is left: jobs, or results to be handed over. Where jobs are
+    quick the caller has done them all by the time the other arrives; where they wait, each soon has its own thread.
     """
 
-    def __init__(self, jobs: Sequence[Callable[[], T]]) -> None:
-        self.all_done, self.some_done = threading.Event(), threading.Event()
+    def __init__(self, jobs: Sequence[Callable[[], T]], finished: Callable[[Sequence[T]], None]) -> None:
+        self.over = threading.Event()
+        self._finished = finished
         self._todo = deque(enumerate(jobs))
         self._results: dict[int, T] = {}
         self._fresh: list[T] = []
@@ -48,54 +47,59 @@ class _Crew(Generic[T]):
         self._lock = threading.Lock()
         self._called = False
 
-    def call(self) -> None:
-        """Have one more thread come, unless one is on its way."""
-        if self._todo and not self._called:
-            self._called = True
-            POOL.submit(self._work)
-
-    def keep(self, finished: Callable[[Sequence[T]], None]) -> None:
-        """Hand over what is done; what that raises has to wait until nothing runs any more."""
-        with self._lock:
-            fresh, self._fresh = self._fresh, []
-            self.some_done.clear()
-        if fresh and not self._errors:
+    def work(self) -> None:
+        """Do jobs as long as there are any, then see to what has been done."""
+        while self._todo and not self.over.is_set():
             try:
-                finished(fresh)
-            except Exception as error:
-                self._errors.append(error)
+                place, job = self._todo.popleft()
+            except IndexError:  # another thread was faster
+                break
+            self._call()
+            self._do(place, job)
+        self._hand_over()
 
     def results(self) -> list[T]:
-        """What the jobs returned, in their order; raises what came first of what they raised."""
+        """What the jobs returned, in their order; raises what came first of what was raised."""
         if self._errors:
             raise self._errors[0]
         return [self._results[place] for place in range(len(self._results))]
 
-    def _work(self) -> None:
+    def _call(self) -> None:
+        if (self._todo or self._fresh) and not self._called:
+            self._called = True
+            POOL.submit(self._come)
+
+    def _come(self) -> None:
         self._called = False
-        while self._todo:
-            try:
-                place, job = self._todo.popleft()
-            except IndexError:  # another thread was faster
-                return
-            self.call()
-            self._do(place, job)
+        self.work()
 
     def _do(self, place: int, job: Callable[[], T]) -> None:
         try:
             result = job()
         except BaseException as error:
+            self._fail(error)
+        else:
             with self._lock:
-                self._errors.append(error)
-                self._finish()
+                self._results[place] = result
+                self._fresh.append(result)
+        with self._lock:
+            self._left -= 1
+            if not self._left:
+                self.over.set()
+
+    def _fail(self, error: BaseException) -> None:
+        self._errors.append(error)
+        if not isinstance(error, Exception):
+            self.over.set()
+
+    def _hand_over(self) -> None:
+        """Keep what is done, unless the rest is done within moments: then the step is whole and kept as such."""
+        if not self._fresh or self.over.wait(TOGETHER):
             return
         with self._lock:
-            self._results[place] = result
-            self._fresh.append(result)
-            self._finish()
-
-    def _finish(self) -> None:
-        self._left -= 1
-        self.some_done.set()
-        if not self._left:
-            self.all_done.set()
+            fresh, self._fresh = self._fresh, []
+        if fresh and not self._errors:
+            try:
+                self._finished(fresh)
+            except BaseException as error:
+                self._fail(error)

@@ -37,6 +37,19 @@ def linear(places: Places, quick: bool) -> Iterator[Figure]:
             targets.append(Target("x faster", ratio(found, LANGGRAPH, OURS), 2.5, at_least=True))
         note = f"the floor wavers by {spread(found[FLOOR]):.0%}"
         yield Figure(f"linear loop, {STEPS} steps", vendor, "ms a step", medians(found), tuple(targets), note)
+    yield _steady(places, quick)
+
+
+def _steady(places: Places, quick: bool) -> Figure:
+    """The same as on a later day: SQLite's log has its size and is written anew from its start, it grows no more."""
+    contestants: Contestants = {
+        OURS: partial(ours.in_a_line, places, "sqlite", STEPS, before=2),
+        LANGGRAPH: partial(peers.in_a_line, places, "sqlite", STEPS, before=2),
+        FLOOR: partial(floor.sqlite, places, STEPS, before=1000),
+    }
+    found = side_by_side(contestants, 3 if quick else 5, warm=False)
+    note = f"LangGraph takes {ratio(found, LANGGRAPH, OURS):.1f} times as long"
+    return Figure("the same, once the log has its size", "sqlite", "ms a step", medians(found), (), note)
 
 
 def messages(places: Places, quick: bool) -> Iterator[Figure]:

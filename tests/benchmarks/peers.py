@@ -82,10 +82,12 @@ def run(graph: Any, given: Any, thread_id: str, steps: int) -> Any:
     return graph.invoke(given, config, durability="sync")
 
 
-def in_a_line(places: Places, vendor: str, steps: int) -> float:
-    """Milliseconds a step."""
+def in_a_line(places: Places, vendor: str, steps: int, before: int = 0) -> float:
+    """Milliseconds a step, with so many runs before it in the same database."""
     with saver(places, vendor) as (opened, _):
         graph = line(steps, opened)
+        for n in range(before):
+            run(graph, {"n": 0}, f"before{n}", steps)
         began = time.perf_counter()
         result = run(graph, {"n": 0}, "line", steps)
         took = time.perf_counter() - began
