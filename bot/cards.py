@@ -22,6 +22,7 @@ from bot.slack import GONE, UNREACHABLE, Posted, Refused, Slack
 from graphs.engine.errors import EngineError
 from storage import approvals, board, runs
 from storage.board import Scope, Stale
+from storage.refusals import barred
 from storage.tables import CardRow, RunRow, to_micros
 
 log = structlog.get_logger(__name__)
@@ -217,10 +218,9 @@ class Cards:
             return
         card = board.find(self._parts.database, "approval", approval_id)
         place = Posted(card.channel, card.ts) if card and card.ts else None
-        without = "" if asked.policy.get("allow_requester") or asked.kind != "review" else asked.requester
         note = ReminderNote(
             title=asked.subject,
-            users=tuple(deciders(self._parts.people, asked.channel, without)),
+            users=tuple(deciders(self._parts.people, asked.channel, barred(asked))),
             requester=asked.requester,
             since=asked.created_at,
             card=self._slack.permalink(place) if place else "",

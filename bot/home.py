@@ -13,6 +13,7 @@ from bot.blocks.question import EffectCard
 from bot.parts import Parts
 from bot.slack import Posted, Slack
 from storage import approvals, board, runs
+from storage.refusals import barred
 from storage.tables import ApprovalRow, from_micros
 
 LONGEST = 500  # open approvals that are looked through for one person
@@ -53,14 +54,13 @@ def _concerns(parts: Parts, user: str, asked: ApprovalRow) -> bool:
     """Whether this person may settle it. A doubt about an effect is settled on its card, with its text in view."""
     if asked.kind == "effect" or (asked.channel and user not in parts.people.members(asked.channel)):
         return False
-    return asked.kind != "review" or asked.requester != user or bool(asked.policy.get("allow_requester"))
+    return user != barred(asked)
 
 
 def _waiting(parts: Parts, user: str, asked: ApprovalRow, link: str) -> Waiting:
     card = pictures.card_of(parts, asked)
     assert not isinstance(card, EffectCard)
-    may_approve = asked.requester != user or bool(asked.policy.get("allow_requester"))
-    return Waiting(card=card, since=asked.created_at, link=link, may_approve=may_approve)
+    return Waiting(card=card, since=asked.created_at, link=link, may_approve=user != barred(asked))
 
 
 def _link(parts: Parts, slack: Slack, asked: ApprovalRow) -> str:

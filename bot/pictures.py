@@ -20,6 +20,7 @@ from bot.people import deciders
 from graphs.engine.values import load
 from graphs.flow import Question, Review
 from storage import approvals, audit, ledger, runs
+from storage.refusals import barred
 from storage.tables import ApprovalRow, CheckpointRow, DecisionRow, EffectLedgerRow, RunRow
 
 NAMED = 4  # more people than this are "anyone in #channel"
@@ -39,8 +40,7 @@ def card_of(parts: Parts, asked: ApprovalRow) -> Card:
 
 def may_decide(parts: Parts, asked: ApprovalRow) -> Mrkdwn:
     """Who may decide, as a phrase."""
-    is_review = asked.kind == "review"
-    without = asked.requester if is_review and not asked.policy.get("allow_requester") else ""
+    without = barred(asked)
     found = deciders(parts.people, asked.channel, without)
     if found and len(found) <= NAMED:
         named = people(found)

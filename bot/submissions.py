@@ -33,6 +33,7 @@ from graphs.flow import Field, FormError, Question
 from graphs.ports import PortError
 from storage import approvals
 from storage.decisions import Outcome
+from storage.refusals import barred
 from storage.tables import ApprovalRow
 
 log = structlog.get_logger(__name__)
@@ -96,8 +97,7 @@ def _edit(desk: Desk, body: Mapping[str, Any], view: Mapping[str, Any]) -> Ack:
         raise Malformed("This cannot be edited.")
     edits = edited_values(view["state"], card)
     changed = {name: value for name, value in edits.items() if value != asked.draft.get(name)}
-    may_approve = card.requester != body["user"]["id"] or bool(asked.policy.get("allow_requester"))
-    verdict = then_of(view["state"], "edit" if may_approve else "save")
+    verdict = then_of(view["state"], "save" if body["user"]["id"] == barred(asked) else "edit")
     wish = Wish(verdict=verdict, version=subject.version, edits=changed, via="modal")
     if not changed and verdict == "edit":
         wish = Wish(verdict="approve", version=subject.version, via="modal")

@@ -31,6 +31,7 @@ from bot.home import publish
 from bot.slack import Refused
 from graphs.flow import Flow
 from storage import approvals, runs
+from storage.refusals import barred
 
 log = structlog.get_logger(__name__)
 View = dict[str, Any]
@@ -106,7 +107,7 @@ def _about_approval(desk: Desk, click: Click, subject: Subject) -> View:
         return message_view("Not now", "This is no longer asked.")
     card = pictures.card_of(desk.parts, asked)
     if isinstance(card, ReviewCard) and click.name in (actions.READ, actions.READ_BACK, actions.READ_ON):
-        return read_view(card, subject.page, may_decide=_may_approve(card, click, asked.policy))
+        return read_view(card, subject.page, may_decide=click.user != barred(asked))
     if asked.status != "pending":
         return message_view(
             "Not now", f"This was {asked.status.replace('_', ' ').replace('final', 'approved')} already."
@@ -120,7 +121,7 @@ def _about_approval(desk: Desk, click: Click, subject: Subject) -> View:
     if not isinstance(card, ReviewCard):
         return message_view("Not now", "Use the buttons on the card.")
     if click.name == actions.EDIT:
-        return edit_view(card, may_approve=_may_approve(card, click, asked.policy))
+        return edit_view(card, may_approve=click.user != barred(asked))
     return _COMMENTS[click.name](card)
 
 
@@ -128,10 +129,6 @@ _COMMENTS: Mapping[str, Callable[[ReviewCard], View]] = {
     actions.DECLINE: decline_view,
     actions.CHANGES: changes_view,
 }
-
-
-def _may_approve(card: ReviewCard, click: Click, policy: Mapping[str, Any]) -> bool:
-    return card.requester != click.user or bool(policy.get("allow_requester"))
 
 
 def start_form(flow: Flow, metadata: str) -> View:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.drafts import Asked
-from storage.tables import from_micros
+from storage.tables import ApprovalRow, from_micros
 
 Code = Literal[
     "unknown",
@@ -119,9 +119,14 @@ def must_be_in_time(asked: Asked, now: int) -> None:
         raise Refused("expired", f"This expired{on(asked.expires_at)}; your decision came too late.")
 
 
+def barred(asked: Asked | ApprovalRow) -> str:
+    """Who may not approve a review: whoever asked for it, unless the policy allows that; "" for nobody."""
+    return "" if asked.kind != "review" or asked.policy.get("allow_requester") else asked.requester
+
+
 def must_not_be_own(asked: Asked, actor: Actor) -> None:
-    """Raises `Refused` for an approval by the person who asked for it, unless the policy allows that."""
-    if asked.requester and actor.id == asked.requester and not asked.policy.get("allow_requester"):
+    """Raises `Refused` for an approval by whoever is barred from it."""
+    if actor.id == barred(asked):
         raise Refused("own_request", "You asked for this, so somebody else has to approve it.")
 
 

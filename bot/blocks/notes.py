@@ -8,19 +8,9 @@ from typing import Final
 
 from bot.blocks.elements import Json, context, message, section
 from bot.blocks.phrases import link, mention, moment, people
-from bot.blocks.review import cut_unless_ours
 from bot.blocks.run import EndingNotice, ending_message
 from bot.blocks.text import Mrkdwn, cut, fill, joined, one_line
 
-_DONE: Final = {
-    "approve": "approved",
-    "edit": "changed and approved",
-    "decline": "declined",
-    "changes": "sent back for changes",
-    "answer": "answered",
-    "undo": "undone",
-    "save": "changed",
-}
 _TEXT = 2_500
 
 NOT_COUNTED: Final = "The click did not count: the database did not answer in time. Please click again."
@@ -47,44 +37,6 @@ def note(text: str) -> Json:
     """One sentence or two, only for whoever clicked or typed; raw text is escaped."""
     shown = text if isinstance(text, Mrkdwn) else fill("{text}", text=cut(text, _TEXT))
     return message(shown, [section(shown)], "note")
-
-
-def already_decided(verdict: str, by: str, at: datetime) -> Mrkdwn:
-    """Somebody was faster."""
-    done = _DONE.get(verdict, "settled")
-    return fill(
-        "The click did not count: {who} has {done} this already, {at}.", who=mention(by), done=done, at=moment(at)
-    )
-
-
-def already_by_you(verdict: str, at: datetime) -> Mrkdwn:
-    """The same person clicks again."""
-    return fill(
-        "You have {done} this already, {at}. It counts once.", done=_DONE.get(verdict, "settled"), at=moment(at)
-    )
-
-
-def not_yours(may_decide: str) -> Mrkdwn:
-    """The person may not decide."""
-    return fill("The click did not count: only {who} may decide this.", who=cut_unless_ours(may_decide))
-
-
-def own_request() -> Mrkdwn:
-    """Whoever asked may not approve."""
-    return Mrkdwn("The click did not count: whoever asked for a run may not approve what it drafts. Others can.")
-
-
-def newer_draft(version: int, card: str = "") -> Mrkdwn:
-    """The draft has changed since the card was drawn."""
-    where = link(card, "Open it") if card else Mrkdwn("Please look at the newest card.")
-    return fill("The click did not count: draft {version} is there now. {where}", version=str(version), where=where)
-
-
-def has_ended(status: str, at: datetime | None = None) -> Mrkdwn:
-    """Nothing is to be decided any more: expired, cancelled, superseded."""
-    when = fill(", {at}", at=moment(at)) if at else Mrkdwn("")
-    words = {"changes_requested": "sent back for changes", "superseded": "replaced by a newer one"}
-    return fill("The click did not count: this was {status}{when}.", status=words.get(status, status), when=when)
 
 
 def reminder_message(reminder: Reminder) -> Json:

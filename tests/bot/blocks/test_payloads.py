@@ -25,7 +25,7 @@ from bot.blocks.modals import (
     message_view,
     start_view,
 )
-from bot.blocks.notes import Reminder, already_decided, not_yours, note, reminder_message, told_message
+from bot.blocks.notes import OUT_OF_DATE, Reminder, note, reminder_message, told_message
 from bot.blocks.question import effect_message, question_message
 from bot.blocks.reading import log_view, pages_of, read_view
 from bot.blocks.review import review_message
@@ -59,8 +59,8 @@ def messages() -> Iterator[Named]:
     yield "end", ending_message(made.notice())
     yield "end with nothing", ending_message(made.notice(ending="declined", out=(), why_not="It was declined."))
     yield "told", told_message(made.notice())
-    yield "note", note(already_decided("approve", "U0BEN", made.NOW))
-    yield "refusal", note(not_yours("the leaders"))
+    yield "note", note("You have already approved this.")
+    yield "refusal", note(OUT_OF_DATE)
     yield (
         "reminder",
         reminder_message(
@@ -81,7 +81,7 @@ def views() -> Iterator[Named]:
     yield "answer text", answer_view(made.question("text"))
     yield "start", start_view(form())
     yield "loading", loading_view("Edit")
-    yield "said", message_view("Already decided", already_decided("decline", "U0BEN", made.NOW))
+    yield "said", message_view("Not now", "This was declined already.")
     yield "read", read_view(made.card())
     yield "read, high risk", read_view(made.card(review=made.review(risk="high")))
     yield "read, first of many", read_view(made.card("word " * 9_000))
