@@ -16,6 +16,8 @@ from storage.decisions import Outcome, Verb
 from storage.decisions import decide as decide_stored
 from storage.tables import ApprovalRow
 
+UNREADABLE = "This cannot be edited: the bot has another version of the flow now. Approve, decline or wait."
+
 
 class DraftRefused(ValueError):
     """An edit that the flow does not accept: `errors` maps draft fields to sentences."""
@@ -88,4 +90,7 @@ def flow_errors(parts: Parts, asked: ApprovalRow, draft: Mapping[str, JsonValue]
     root = runs.find(parts.database, asked.root)
     if root is None:
         return {}
-    return parts.flow_of(root).check(parts.runner.get_state(asked.thread_id).values, draft)
+    flow = parts.flow_of(root)
+    if flow is None or not parts.can_read(root):
+        return {next(iter(draft)): UNREADABLE}
+    return flow.check(parts.runner.get_state(asked.thread_id).values, draft)

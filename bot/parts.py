@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,12 +37,22 @@ class Parts:
     practice: httpx2.Client
     catalog: Catalog
 
-    def flow_of(self, run: RunRow | RunRecord) -> Flow:
-        """The flow and version a run was started with; its newest where that one is gone. Raises `UnknownFlow`."""
-        try:
+    def flow_of(self, run: RunRow | RunRecord) -> Flow | None:
+        """The flow and version a run was started with, or its newest; None where this process has none of that name."""
+        with suppress(UnknownFlow):
             return self.catalog.flow(run.flow, run.version)
-        except UnknownFlow:
+        with suppress(UnknownFlow):
             return self.catalog.latest(run.flow)
+        return None
+
+    def command_of(self, run: RunRow | RunRecord) -> str:
+        """The command a run was started with."""
+        flow = self.flow_of(run)
+        return flow.command if flow else f"/{run.flow.replace('_', '-')}"
+
+    def can_read(self, run: RunRow) -> bool:
+        """Whether this process has the structure a run was started with, and so knows the types of its state."""
+        return self.runner.known.get((run.flow, run.version)) == run.fingerprint
 
     def close(self) -> None:
         """Let everything go."""

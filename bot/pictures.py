@@ -152,10 +152,9 @@ def run_card(parts: Parts, run: RunRow) -> RunCard:
     """What a run's message shows now."""
     open_ones = [one for one in approvals.of_root(parts.database, run.thread_id) if one.status == "pending"]
     state = runs.status_of(run, open_ones, parts.runner.known, parts.database.now())
-    flow = parts.flow_of(run)
     return RunCard(
         thread_id=run.thread_id,
-        command=flow.command,
+        command=parts.command_of(run),
         request=request_of(parts, run),
         requester=run.who,
         state=state,  # type: ignore[arg-type]
@@ -171,7 +170,9 @@ def request_of(parts: Parts, run: RunRow) -> str:
     with parts.database.read() as session:
         first = session.get(CheckpointRow, (run.thread_id, 0))
     values = load(first.body).get("set", {}) if first else {}
-    return str(values.get(next(iter(parts.flow_of(run).form)), ""))
+    if (flow := parts.flow_of(run)) is not None:
+        return str(values.get(next(iter(flow.form)), ""))
+    return next((value for value in values.values() if isinstance(value, str) and value), "")
 
 
 def spent_of(parts: Parts, run: RunRow) -> Spent:
@@ -200,7 +201,7 @@ def ending_notice(parts: Parts, run: RunRow) -> EndingNotice:
     by, reason = _who_ended(parts, run, asked)
     return EndingNotice(
         thread_id=run.thread_id,
-        command=parts.flow_of(run).command,
+        command=parts.command_of(run),
         request=request_of(parts, run),
         requester=run.who,
         ending=run.ending,  # type: ignore[arg-type]
@@ -216,10 +217,11 @@ def ending_notice(parts: Parts, run: RunRow) -> EndingNotice:
 
 
 def _account(parts: Parts, run: RunRow) -> str:
-    if run.ending not in ("finished", "gave_up", "declined"):
+    flow = parts.flow_of(run)
+    if flow is None or not parts.can_read(run) or run.ending not in ("finished", "gave_up", "declined"):
         return ""
     state = parts.runner.get_state(run.thread_id).values
-    return parts.flow_of(run).ending(state, run.ending)  # type: ignore[arg-type]
+    return flow.ending(state, run.ending)  # type: ignore[arg-type]
 
 
 def _who_ended(parts: Parts, run: RunRow, asked: Sequence[ApprovalRow]) -> tuple[str, str]:
