@@ -196,5 +196,8 @@ def _do(crowd: Sequence[Save[Any]], transaction: Transaction) -> Sequence[Any]:
 
 def _is_quiet(connection: Any) -> bool:
     poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
+    try:
+        poll.register(connection.fileno(), select.POLLIN)
+    except Exception:  # it is closed already
+        return False
     return not poll.poll(0)

@@ -170,6 +170,16 @@ def test_a_connection_dropped_before_a_lone_step_costs_nothing(stage: Stage) -> 
     assert len(stage.steps_of(claim)) == 1
 
 
+@ON_POSTGRES
+def test_a_connection_closed_on_our_side_costs_nothing_either(stage: Stage) -> None:
+    (claim,) = stage.claims(1)
+    held: list[Any] = []
+    stage.database.write("~", lambda tx: held.append(tx.connection))
+    held[0].close()
+    stage.store.commit(claim, CHECKPOINT._replace(thread_id=claim.thread_id))
+    assert len(stage.steps_of(claim)) == 1
+
+
 class Cut(Step):
     """A step whose connection breaks while it is being saved: the server may have it or not."""
 
