@@ -121,14 +121,14 @@ def take(tx: Transaction, root: str) -> int:
     return len(ready)
 
 
-def answer_raw(tx: Transaction, approval_id: str, value: JsonValue, by: str = "") -> None:
+def answer_raw(tx: Transaction, root: str, approval_id: str, value: JsonValue, by: str = "") -> None:
     """Answer as the engine does, with a value of any shape: the root becomes due. No release is let out by it.
 
     Raises `UnknownInterrupt` or `StaleInterrupt`. People's answers go through `decide`, which knows the policy.
     """
     asked = load_asked(tx, approval_id)
-    if asked is None or asked.kind == "effect":
-        raise UnknownInterrupt(f"{approval_id} is no question of this run; ask for the open ones.")
+    if asked is None or asked.kind == "effect" or asked.root != root:
+        raise UnknownInterrupt(f"{approval_id} is no question of this run; ask for the open ones.", root)
     if asked.status != "pending":
         raise StaleInterrupt(f"{approval_id} is {asked.status.replace('_', ' ')} already.", asked.root)
     store(tx, asked, replace(asked, status="answered", answer=value, settled_at=tx.now))

@@ -20,7 +20,7 @@ from graphs.engine.checkpoint import (
     RunRecord,
     Spent,
 )
-from graphs.engine.errors import ClaimLost, NotNow, RunEnded, RunError, UnknownInterrupt
+from graphs.engine.errors import ClaimLost, NotNow, RunEnded, RunError
 from graphs.engine.values import dump
 from graphs.flow import Policy
 from storage import approvals, loading, memories, roots, rows, runs, trees
@@ -44,7 +44,6 @@ _RELEASE = prepare(
     " due_at = CASE WHEN due_at < :wake_at THEN due_at ELSE coalesce(:wake_at, due_at) END WHERE thread_id = :thread_id"
 )
 _UNDO_OPEN = prepare("SELECT min(undo_until) FROM approvals WHERE root = :root AND status = 'approved' AND NOT taken")
-_ROOT_OF = prepare("SELECT root FROM approvals WHERE id = :id")
 
 
 class SqlCheckpointer:
@@ -308,9 +307,6 @@ def _answer(tx: Transaction, thread_id: str, interrupt_id: str, value: JsonValue
     run = roots.lock(tx, thread_id)
     if run is None:
         raise rows.unknown(thread_id)
-    owner: Any = tx.run(_ROOT_OF, id=interrupt_id).fetchone()
-    if owner is None or owner[0] != thread_id:
-        raise UnknownInterrupt(f"{interrupt_id} is no question of this run; ask for the open ones.", thread_id)
-    approvals.answer_raw(tx, interrupt_id, value, by)
+    approvals.answer_raw(tx, thread_id, interrupt_id, value, by)
     if run.ending:
         raise RunEnded(f"The run has ended: {run.ending}.", thread_id)

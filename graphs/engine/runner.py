@@ -152,6 +152,8 @@ class Runner:
         for interrupt_id, value in answers.items():
             if not is_plain(value):
                 raise UpdateRefused(f"The answer to {interrupt_id} is no JSON: {value!r}.", thread_id)
+        if len(answers) == 1:
+            return list(answers.items())
         pending = {ask.id for ask in self.store.interrupts(thread_id)}
         return sorted(answers.items(), key=lambda answer: answer[0] in pending)
 

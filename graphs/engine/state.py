@@ -111,12 +111,14 @@ def _key(state: type[State], name: str) -> Key:
     kind: Any = Annotated[(annotation, *constraints)] if constraints else annotation
     reducer = reducers[0] if reducers else None
     check_json(annotation, f"{state.__name__}.{name}")
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    update = _update_type(annotation, reducer)
     if reducer in (append, add_messages) and get_origin(annotation) is not list:
         raise GraphError(f"{state.__name__}.{name}: a key that grows is a list of something, as in list[str].")
     return Key(
         name=name,
-        adapter=TypeAdapter(kind),
-        update_adapter=TypeAdapter(_update_type(annotation, reducer) or kind),
+        adapter=adapter,
+        update_adapter=adapter if update is None else TypeAdapter(update),
         reducer=reducer,
         has_default=not field.is_required(),
         closed=_closed(annotation),

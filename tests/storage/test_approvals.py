@@ -156,7 +156,7 @@ def test_what_was_taken_up_stays_as_it_is(scene: Scene) -> None:
 
 def test_the_engines_own_answer_is_handed_over_but_releases_nothing(scene: Scene) -> None:
     scene.ask(run=scene.run(due=False))
-    scene.within("hike-1", lambda tx: approvals.answer_raw(tx, "ask-1", {"verdict": "approve"}, "cli"))
+    scene.within("hike-1", lambda tx: approvals.answer_raw(tx, "hike-1", "ask-1", {"verdict": "approve"}, "cli"))
     assert scene.due() == scene.now
     claim = scene.hold_claim()
     assert (scene.take(claim), scene.answers()) == (1, {"answer:ask-1": '{"verdict":"approve"}'})
@@ -168,9 +168,9 @@ def test_the_engines_answers_to_stale_and_unknown_questions_are_refused(scene: S
     scene.ask()
     scene.decide("decline")
     with pytest.raises(StaleInterrupt):
-        scene.within("hike-1", lambda tx: approvals.answer_raw(tx, "ask-1", True))
+        scene.within("hike-1", lambda tx: approvals.answer_raw(tx, "hike-1", "ask-1", True))
     with pytest.raises(UnknownInterrupt):
-        scene.within("hike-1", lambda tx: approvals.answer_raw(tx, "ask-2", True))
+        scene.within("hike-1", lambda tx: approvals.answer_raw(tx, "hike-1", "ask-2", True))
 
 
 def test_a_reopened_run_asks_again_what_its_end_had_cancelled(scene: Scene) -> None:
