@@ -17,7 +17,7 @@ def test_a_workload_can_be_measured_alone_and_quickly() -> None:
     report: dict[str, Any] = json.loads(done.stdout)
     assert {"system", "processors", "python", "sqlite", "langgraph", "load"} <= report["machine"].keys()
     sqlite, *others = report["figures"]
-    assert {figure["store"] for figure in others} <= {"postgresql"}
+    assert {figure["store"] for figure in others} <= {"sqlite", "postgresql"}
     assert (sqlite["workload"], sqlite["store"], sqlite["unit"]) == ("linear loop, 300 steps", "sqlite", "ms a step")
     assert sqlite["values"].keys() == {"ours", "langgraph", "floor", "burr"}
     assert all(value > 0 for value in sqlite["values"].values())
