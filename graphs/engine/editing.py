@@ -36,8 +36,8 @@ def edited_row(graph: Graph[Any], loaded: Loaded, update: Mapping[str, Any], as_
         after, _ = follow(
             graph, build(graph.state, change.values), [Task(as_node, head.step)], {}, head.next.arrived, step
         )
-    row = Row(thread, step, "update", "", "", False, dump({"as": as_node or "", "steps": loaded.steps}), author)
-    return next_row(graph.state, head, change, after, row)[0]
+    meta = dump({"as": as_node or "", "steps": loaded.steps})
+    return next_row(graph.state, head, change, after, thread, "update", meta, author)[0]
 
 
 def refuse_jump(thread_id: str, asked: Iterable[Interrupt]) -> None:

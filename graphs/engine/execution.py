@@ -60,7 +60,8 @@ class Execution:
     head: Head
     known: dict[tuple[int, str], dict[str, str]]
     effects: tuple[EffectRow, ...]
-    row: Row  # the last checkpoint
+    row: Row  # the last checkpoint, and when it was saved
+    saved_at: int
     path: tuple[str, ...] = ()
     begun: int = -1  # the step whose successor has been counted
     built: tuple[Mapping[str, Any], State] | None = None
@@ -72,7 +73,8 @@ class Execution:
         for write in loaded.writes:
             known.setdefault((write.step, write.task), {})[write.key] = write.value
         head = replay(graph.state, loaded.rows)
-        return cls(graph, tree, loaded.run, head, known, loaded.effects, loaded.rows[-1], path)
+        row = loaded.rows[-1]
+        return cls(graph, tree, loaded.run, head, known, loaded.effects, row, row.at, path)
 
     # ---- what a runtime asks of it -----------------------------------------------------------------------------
 
@@ -97,13 +99,15 @@ class Execution:
 
     def started(self, task: Task, attempt: int) -> None:
         """Tell that a node begins an attempt."""
-        self.tree.emit(NodeStarted(self.run.thread_id, self.path, task.node, task.since, attempt))
+        if self.tree.emit is not None:
+            self.tree.emit(NodeStarted(self.run.thread_id, self.path, task.node, task.since, attempt))
 
     def chunk(self, task: Task, attempt: int, data: JsonValue) -> None:
         """Show a piece of work in progress; whoever has lost the claim is told so by being stopped."""
         if self.tree.claim.lost:
             raise Abandoned()
-        self.tree.emit(Chunk(self.run.thread_id, self.path, task.node, data, task.since, attempt))
+        if self.tree.emit is not None:
+            self.tree.emit(Chunk(self.run.thread_id, self.path, task.node, data, task.since, attempt))
 
     def seen(self) -> State:
         """The state as nodes see it."""
@@ -271,20 +275,20 @@ class Execution:
             after = Next(after=tasks, gotos=gotos, arrived=self.head.next.arrived)
         else:
             after, meta["took"] = self._follow(change.values, tasks, gotos, self.head.next.arrived, step)
-        row = Row(thread, step, "step", "", "", False, dump(meta))
-        filled, head = next_row(self.graph.state, self.head, change, after, row)
+        row, head = next_row(self.graph.state, self.head, change, after, thread, "step", dump(meta), "")
         effects = ledger_rows(self.run, step, emitted)
         memories: list[Memory] = [memory for each in done for memory in each.memories]
-        self._save(filled, head, effects, memories)
-        self._moved(head, effects, tuple(task.name for task in tasks))
+        self._save(row, head, effects, memories)
+        self._moved(head, effects, tasks)
 
     def _follow(self, values: Mapping[str, Any], tasks: Sequence[Task], gotos: Any, arrived: Any, step: int) -> Any:
         return follow(self.graph, self._built(values), tasks, gotos, arrived, step)
 
-    def _moved(self, head: Head, effects: tuple[EffectRow, ...], names: tuple[str, ...]) -> None:
+    def _moved(self, head: Head, effects: tuple[EffectRow, ...], done: Sequence[Task]) -> None:
         self.head, self.effects = head, effects
-        after = tuple(task.name for task in head.next.tasks)
-        self.tree.emit(StepCommitted(self.run.thread_id, self.path, head.step, names, after))
+        if self.tree.emit is not None:
+            names, after = (tuple(task.name for task in tasks) for tasks in (done, head.next.tasks))
+            self.tree.emit(StepCommitted(self.run.thread_id, self.path, head.step, names, after))
 
     # ---- effects -----------------------------------------------------------------------------------------------
 
@@ -298,8 +302,10 @@ class Execution:
         if any(effect.status not in SETTLED for effect in self.effects):
             looks = [effect.look_at for effect in self.effects if effect.look_at]
             return Stopped(wake_at=min(looks, default=None))
-        for effect in self.effects:
-            self.tree.emit(EffectSettled(self.run.thread_id, self.path, effect.kind, effect.address, effect.status))
+        if self.tree.emit is not None:
+            for effect in self.effects:
+                told = EffectSettled(self.run.thread_id, self.path, effect.kind, effect.address, effect.status)
+                self.tree.emit(told)
         try:
             self._receipts()
         except NodeFailed as error:
@@ -311,16 +317,17 @@ class Execution:
         updates = receipt_updates(self.graph.state, self.effects)
         change = merge(self.graph.state, self.head.values, updates, message_ids(thread, step))
         after, took = self._follow(change.values, next_.after, next_.gotos, next_.arrived, step)
-        row = Row(thread, step, "receipt", "", "", False, dump({"took": took, "steps": self.tree.steps}))
-        filled, head = next_row(self.graph.state, self.head, change, after, row)
-        self._save(filled, head)
+        meta = dump({"took": took, "steps": self.tree.steps})
+        row, head = next_row(self.graph.state, self.head, change, after, thread, "receipt", meta, "")
+        self._save(row, head)
         self._moved(head, (), ())
 
     def _save(self, row: Row, head: Head, effects: Sequence[EffectRow] = (), memories: Sequence[Memory] = ()) -> None:
         """Save a checkpoint, and with the last one the run's end."""
         is_last = not (head.next.tasks or head.next.after or head.next.arrived)
         ending = self._ending(self._built(head.values)) if is_last else ""
-        self.row = row._replace(at=self.tree.store.commit(self.tree.claim, row, effects, memories, ending))
+        self.saved_at = self.tree.store.commit(self.tree.claim, row, effects, memories, ending)
+        self.row = row
         if ending:
             self.run = self.run._replace(ending=ending)
 

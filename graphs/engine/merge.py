@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from graphs.engine.checkpoint import Next, Row, Task, task_hash
+from graphs.engine.checkpoint import Next, Row, Source, Task, task_hash
 from graphs.engine.errors import EngineError, NodeFailed, StoreFailed, UpdateRefused
 from graphs.engine.state import (
     Key,
@@ -169,16 +169,18 @@ def _plain(key: Key, value: Any) -> Any:
     return value if key.native else key.adapter.dump_python(value, mode="json", warnings=False)
 
 
-def next_row(state: type[State], head: Head, change: Change, after: Next, row: Row) -> tuple[Row, Head]:
-    """Fill in a row: what changed, or a snapshot once the deltas since the last one outweigh it, and what is next."""
+def next_row(
+    state: type[State], head: Head, change: Change, after: Next, thread_id: str, source: Source, meta: str, author: str
+) -> tuple[Row, Head]:
+    """The next row: what changed, or a snapshot once the deltas since the last one outweigh it, and what is next."""
     text = delta_text(state, change)
     deltas, snapshot = head.delta_bytes + len(text), head.snapshot_bytes
     full = head.step < 0 or deltas > snapshot + SLACK
     if full:
         text = full_text(state, change.values)
         deltas, snapshot = 0, len(text)
-    filled = Row(row.thread_id, row.step, row.source, after.to_text(), text, full, row.meta, row.author)
-    return filled, Head(row.step, change.values, after, snapshot, deltas)
+    row = Row(thread_id, head.step + 1, source, after.to_text(), text, full, meta, author)
+    return row, Head(row.step, change.values, after, snapshot, deltas)
 
 
 def replay(state: type[State], rows: Sequence[Row]) -> Head:

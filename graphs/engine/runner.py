@@ -241,7 +241,7 @@ class Runner:
             max_steps=loaded.run.max_steps or graph.max_steps,
             steps=loaded.steps,
             outcome=self.outcome,
-            emit=emit,
+            emit=None if emit is _silent else emit,
             draining=lambda: stop() or self._stopping.is_set(),
         )
         return Execution.load(graph, tree, loaded)
@@ -256,7 +256,9 @@ class Runner:
     def _ended(self, claim: Claim, execution: Execution, tell: Callable[[Event], None]) -> Snapshot:
         ending = execution.end()
         tell(Ended(claim.thread_id, (), ending))
-        snapshot = snapshot_then(execution.graph, execution.run, (execution.row,), execution.head)
+        snapshot = snapshot_then(
+            execution.graph, execution.run, (execution.row._replace(at=execution.saved_at),), execution.head
+        )
         return snapshot._replace(status=ending, effects=execution.effects)
 
     def graph_of(self, run: RunRecord) -> Graph[Any]:

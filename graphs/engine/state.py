@@ -111,10 +111,10 @@ def _key(state: type[State], name: str) -> Key:
     kind: Any = Annotated[(annotation, *constraints)] if constraints else annotation
     reducer = reducers[0] if reducers else None
     check_json(annotation, f"{state.__name__}.{name}")
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    update = _update_type(annotation, reducer)
     if reducer in (append, add_messages) and get_origin(annotation) is not list:
         raise GraphError(f"{state.__name__}.{name}: a key that grows is a list of something, as in list[str].")
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    update = _update_type(annotation, reducer)
     return Key(
         name=name,
         adapter=adapter,

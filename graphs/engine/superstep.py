@@ -158,10 +158,12 @@ def _finished(
     graph_state: type[State], spec: NodeSpec, task: Task, returned: Any, runtime: Runtime[Any], began: float
 ) -> Finished:
     """Check what a node returned, so that nothing of it is refused later."""
-    command = returned if isinstance(returned, Command) else Command(update=returned)
-    update = read_update(graph_state, spec.name, command.update)
-    gotos = _gotos(spec, command.goto) if command.goto else None
-    effects = tuple(_emitted(graph_state, spec.name, effect) for effect in command.effects)
+    gotos, effects, update = None, tuple[Emitted, ...](), returned
+    if isinstance(returned, Command):
+        update = returned.update
+        gotos = _gotos(spec, returned.goto) if returned.goto else None
+        effects = tuple(_emitted(graph_state, spec.name, effect) for effect in returned.effects)
+    update = read_update(graph_state, spec.name, update)
     ms = round((time.perf_counter() - began) * 1000, 3)
     return Finished(task, update, gotos, effects, tuple(runtime.memories), ms, runtime.spent)
 

@@ -33,7 +33,7 @@ class Tree:
     max_steps: int
     steps: int
     outcome: Callable[[Graph[Any], State], str]  # how the root run ends, by its last state
-    emit: Callable[[Event], None]
+    emit: Callable[[Event], None] | None
     draining: Callable[[], bool]
     lock: threading.Lock = field(default_factory=threading.Lock)
 

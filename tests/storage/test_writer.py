@@ -302,10 +302,12 @@ def test_a_caller_who_is_interrupted_leaves_nobody_waiting(database: Database) -
         for round_ in range(20):
             gate, others = Gate(database), ThreadPoolExecutor(8)
             waiting = [others.submit(database.write, f"r{n}", put(f"{round_}.{n}")) for n in range(8)]
-            signal.setitimer(signal.ITIMER_REAL, 0.002)
-            with pytest.raises(KeyboardInterrupt):
-                database.write("a", put(f"{round_}.interrupted"))
-            gate.open()
+            try:
+                with pytest.raises(KeyboardInterrupt):
+                    signal.setitimer(signal.ITIMER_REAL, 0.002)
+                    database.write("a", put(f"{round_}.interrupted"))
+            finally:
+                gate.open()
             assert [each.result(30) for each in waiting] == [1] * 8
             others.shutdown()
     finally:

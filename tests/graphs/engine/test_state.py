@@ -511,7 +511,7 @@ def test_what_changed_adds_up_to_the_state_at_every_step(updates: list[dict[str,
     for step, update in enumerate([{}, *updates]):
         checked = read_update(Chat, "n", update)
         change = merge_updates(Chat, head.values, [("n", checked)], message_ids("t", step))
-        row, head = next_row(Chat, head, change, Next(), Row("t", step, "step", "", "", False))
+        row, head = next_row(Chat, head, change, Next(), "t", "step", "{}", "")
         rows.append(row)
         from_snapshot = rows[max(place for place, each in enumerate(rows) if each.full) :]
         again = replay(Chat, from_snapshot)
