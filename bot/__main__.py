@@ -314,11 +314,9 @@ def serve(
     database: DatabaseUrl = "",
 ) -> None:
     """Run the bot: in Socket Mode, or over HTTP with `/slack/events` and `/healthz`."""
-    from bot.logs import set_up_logs
     from bot.serving import Bot, serve_http
 
     settings = settings_for(database, **({"http_port": http, "slack_app_token": None} if http is not None else {}))
-    set_up_logs(settings)
     bot = Bot(settings)
     with stop_on_signal() as stop:
         bot.start()

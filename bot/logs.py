@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
 
 from bot.settings import Settings
 
 
+class _StandardError:
+    """Standard error as it is when a line is written: whoever runs a command in-process replaces it for a while."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def set_up_logs(settings: Settings) -> None:
     """Send our own lines and the libraries' warnings to standard error."""
     level = logging.getLevelNamesMapping()[settings.log_level]
-    logging.basicConfig(stream=sys.stderr, level=max(level, logging.WARNING), format="%(asctime)s %(name)s %(message)s")
+    errors = cast(TextIO, _StandardError())
+    logging.basicConfig(stream=errors, level=max(level, logging.WARNING), format="%(asctime)s %(name)s %(message)s")
     # A sweep that outlasts its interval is no news: the next one makes up for it.
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     renderer: structlog.typing.Processor = (
@@ -28,5 +40,5 @@ def set_up_logs(settings: Settings) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(errors),
     )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.logs import set_up_logs
 from bot.settings import Settings, load_settings
 
 DatabaseUrl = Annotated[
@@ -17,5 +18,10 @@ Thread = Annotated[str, typer.Argument(help="The run's thread id.")]
 
 
 def settings_for(database: str, **given: Any) -> Settings:
-    """All settings, with another database if one was named, and `given` over all."""
-    return load_settings(**({"database_url": database} if database else {}), **given)
+    """All settings, with another database if one was named, and `given` over all.
+
+    From here on log lines go where these say, and never among what a command prints.
+    """
+    settings = load_settings(**({"database_url": database} if database else {}), **given)
+    set_up_logs(settings)
+    return settings
