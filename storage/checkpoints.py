@@ -81,8 +81,14 @@ class SqlCheckpointer:
 
     def begin(self, run: RunRecord, row: Row) -> Claim:
         """See `Checkpointer.begin`."""
-        claim = Claim(run.thread_id, uuid.uuid4().hex, 0, Loaded(run, (row,), spent=run.spent))
-        self._write(run.thread_id, lambda tx: runs.start(tx, run, row, owner=claim.id))
+        owner = uuid.uuid4().hex
+
+        def work(tx: Transaction) -> int:
+            runs.start(tx, run, row, owner=owner)
+            return tx.now
+
+        saved = row._replace(at=self._write(run.thread_id, work))
+        claim = Claim(run.thread_id, owner, 0, Loaded(run, (saved,), spent=run.spent))
         self._heartbeat.add(claim)
         return claim
 

@@ -54,9 +54,9 @@ class Asked:
 _names = [column.name for column in fields(Asked)]
 _JSON = [_names.index(name) for name in ("ask", "draft", "policy", "answer")]
 _TAKEN = _names.index("taken")
-COLUMNS = ", ".join(_names)
-_LOAD = prepare(f"SELECT {COLUMNS} FROM approvals WHERE id = :id")
-_ROOT = prepare(f"SELECT {COLUMNS} FROM approvals WHERE root = :root ORDER BY created_at, id")
+_COLUMNS = ", ".join(_names)
+_LOAD = prepare(f"SELECT {_COLUMNS} FROM approvals WHERE id = :id")
+_ROOT = prepare(f"SELECT {_COLUMNS} FROM approvals WHERE root = :root ORDER BY created_at, id")
 _STORE = prepare(
     "UPDATE approvals SET rev = rev + 1, status = :status, draft = :draft, draft_version = :draft_version,"
     " content_hash = :content_hash, answer = :answer, taken = :taken, undo_until = :undo_until,"

@@ -67,7 +67,10 @@ class _Crew(Generic[T]):
     def _call(self) -> None:
         if (self._todo or self._fresh) and not self._called:
             self._called = True
-            POOL.submit(self._come)
+            try:
+                POOL.submit(self._come)
+            except RuntimeError:  # the process ends: whoever is here does the rest
+                self._called = False
 
     def _come(self) -> None:
         self._called = False

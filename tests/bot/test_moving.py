@@ -16,46 +16,12 @@ from bot.moving import move_run
 from bot.parts import Parts
 from bot.settings import load_settings
 from graphs.catalog import Catalog
-from graphs.engine import END, START, State, StateGraph
 from graphs.engine.errors import GraphError, UnknownVersion, UpdateRefused
-from graphs.flow import Decision, Field, Flow, Review
+from graphs.flow import Flow
 from storage import approvals, runs
+from tests.bot.saying import New, Old, say
 
-
-class Old(State):
-    text: str
-    decision: Decision | None = None
-
-
-class New(State):
-    words: str
-    tone: str
-    decision: Decision | None = None
-
-
-def _flow(version: int, state: type[State], key: str, node: str = "approve", **more: Any) -> Flow:
-    def approve(given: Any, runtime: Any) -> dict[str, Any]:
-        review = Review(title="Say it", draft={"text": Field(value=getattr(given, key), label="Text")})
-        return {"decision": runtime.interrupt(review)}
-
-    graph = StateGraph(state)
-    graph.add_node(node, approve)
-    graph.add_edge(START, node)
-    graph.add_edge(node, END)
-    return Flow(
-        name="say",
-        command="/say",
-        usage="",
-        form={"text": Field(label="Text")},
-        graph=graph.compile(name="say", version=version),
-        start=lambda form, now: {"text": str(form["text"])},
-        outcome=lambda state: "finished",
-        ending=lambda state, how: "said",
-        **more,
-    )
-
-
-OLD = _flow(1, Old, "text")
+OLD = say(1, Old, "text")
 
 
 def _open(folder: Path, *flows: Flow) -> Parts:
@@ -78,7 +44,7 @@ def _mapped(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def test_a_waiting_run_goes_on_as_the_new_version_with_its_question_still_open(tmp_path: Path) -> None:
     thread_id = _waiting_run(tmp_path)
-    parts = _open(tmp_path, _flow(2, New, "words", moves={1: _mapped}))
+    parts = _open(tmp_path, say(2, New, "words", moves={1: _mapped}))
     asked = approvals.of_root(parts.database, thread_id)[0]
 
     move_run(parts, thread_id, 2, "U0BEN0002")
@@ -96,11 +62,11 @@ def test_a_waiting_run_goes_on_as_the_new_version_with_its_question_still_open(t
 @pytest.mark.parametrize(
     ("flow", "error"),
     [
-        (_flow(2, New, "words"), UnknownVersion),
-        (_flow(2, New, "words", node="check", moves={1: _mapped}), GraphError),
-        (_flow(2, New, "words", moves={1: lambda values: {"words": 7, "tone": "kind"}}), UpdateRefused),
-        (_flow(2, New, "words", moves={1: lambda values: {"words": "x"}}), UpdateRefused),
-        (_flow(2, New, "words", moves={1: lambda values: {**_mapped(values), "colour": "red"}}), UpdateRefused),
+        (say(2, New, "words"), UnknownVersion),
+        (say(2, New, "words", node="check", moves={1: _mapped}), GraphError),
+        (say(2, New, "words", moves={1: lambda values: {"words": 7, "tone": "kind"}}), UpdateRefused),
+        (say(2, New, "words", moves={1: lambda values: {"words": "x"}}), UpdateRefused),
+        (say(2, New, "words", moves={1: lambda values: {**_mapped(values), "colour": "red"}}), UpdateRefused),
     ],
 )
 def test_what_does_not_fit_is_refused_and_the_run_stays_as_it_was(

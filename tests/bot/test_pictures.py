@@ -15,37 +15,15 @@ from bot.dispatch import advance
 from bot.parts import Parts
 from bot.settings import load_settings
 from graphs.catalog import CATALOG, Catalog
-from graphs.engine import END, START, State, StateGraph
-from graphs.flow import Decision, Field, Flow, Review
+from graphs.flow import Flow
 from storage import approvals, runs
 from storage.runs import STUCK_AFTER, cancel
 from storage.tables import ApprovalRow, RunRow
+from tests.bot.saying import say
 
 ANA, BEN = "U0ANA0001", "U0BEN0002"
 NOON = 1_800_000_000_000_000  # microseconds
-
-
-class Said(State):
-    text: str
-    decision: Decision | None = None
-
-
-def say(version: int) -> Flow:
-    def approve(state: Said, runtime: object) -> dict[str, object]:
-        review = Review(title="Say it", draft={"text": Field(value=state.text, label="Text")})
-        return {"decision": runtime.interrupt(review)}  # type: ignore[attr-defined]
-
-    graph = StateGraph(Said).add_node("approve", approve).add_edge(START, "approve").add_edge("approve", END)
-    return Flow(
-        name="say_it",
-        command="/say-it",
-        usage="",
-        form={"text": Field(label="Text")},
-        graph=graph.compile(name="say_it", version=version),
-        start=lambda form, now: {"text": str(form["text"])},
-        outcome=lambda state: "declined" if state.decision.verdict == "decline" else "finished",
-        ending=lambda state, how: f"{state.text}: {how}",
-    )
+OLD = say(1, ending=lambda state, how: f"{state.text}: {how}")
 
 
 class Office:
@@ -53,9 +31,9 @@ class Office:
 
     def __init__(self, folder: Path, *flows: Flow) -> None:
         self.url, self.now = f"sqlite:///{folder / 'signoff.db'}", NOON
-        before = self._open(say(1))
+        before = self._open(OLD)
         self.thread = start_run(
-            before, say(1), Start(form={"text": "hello"}, who=ANA, channel="C0HIKES01", team="T0SIGNOFF")
+            before, OLD, Start(form={"text": "hello"}, who=ANA, channel="C0HIKES01", team="T0SIGNOFF")
         )
         advance(before.runner, self.thread)
         before.close()
@@ -85,7 +63,7 @@ def test_its_card_says_that_it_is_stuck_and_what_to_do(office: Office) -> None:
     assert decide(office.parts, office.asked().id, BEN, Wish(verdict="approve")).result == "settled"
     office.now += 2 * STUCK_AFTER
     card = pictures.run_card(office.parts, office.run())
-    assert (card.command, card.request, card.state) == ("/say-it", "hello", "stuck")
+    assert (card.command, card.request, card.state) == ("/say", "hello", "stuck")
     assert "deploy the version" in str(card.note)
 
 
@@ -101,11 +79,11 @@ def test_its_draft_can_be_approved_or_declined_but_not_edited(office: Office) ->
 def test_its_end_is_told_without_the_flows_own_words(office: Office) -> None:
     cancel(office.parts.database, office.thread, BEN)
     notice = pictures.ending_notice(office.parts, office.run())
-    assert (notice.command, notice.request, notice.ending, notice.text) == ("/say-it", "hello", "cancelled", "")
+    assert (notice.command, notice.request, notice.ending, notice.text) == ("/say", "hello", "cancelled", "")
 
 
 def test_an_end_from_before_is_told_too(tmp_path: Path) -> None:
-    with_it = Office(tmp_path, say(1))
+    with_it = Office(tmp_path, OLD)
     decide(with_it.parts, with_it.asked().id, BEN, Wish(verdict="approve"))
     advance(with_it.parts.runner, with_it.thread)
     assert pictures.ending_notice(with_it.parts, with_it.run()).text == "hello: finished"

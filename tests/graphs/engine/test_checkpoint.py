@@ -158,6 +158,30 @@ def test_a_run_comes_back_as_it_was_created(stage: Stage) -> None:
     assert (loaded.writes, loaded.effects, loaded.open, loaded.steps) == ((), (), frozenset(), 0)
 
 
+def test_a_run_that_is_begun_is_claimed_and_loaded_as_it_is_stored(stage: Stage) -> None:
+    first = row(0, "input", full=True)
+    claim = stage.store.begin(RUN, first)
+    assert claim.loaded == stage.store.load("run")
+    with pytest.raises(NotNow):
+        stage.claim()
+    with pytest.raises(ThreadExists):
+        stage.store.begin(RUN, first)
+    stage.lapse()
+    taken = stage.claim()
+    assert taken.loaded == claim.loaded
+    with pytest.raises(ClaimLost):
+        stage.store.commit(claim, row(1))
+
+
+def test_the_last_step_ends_its_run_in_the_same_save(stage: Stage) -> None:
+    claim = stage.begin()
+    at = stage.store.commit(claim, row(1), ending="finished")
+    loaded = stage.store.load("run")
+    assert (loaded.run.ending, loaded.rows[-1].at, loaded.steps) == ("finished", at, 1)
+    with pytest.raises(RunEnded):
+        stage.claim()
+
+
 def test_two_runs_of_one_name_are_refused(stage: Stage) -> None:
     stage.store.create(RUN, row(0, "input", full=True))
     with pytest.raises(ThreadExists):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphs.engine import parallel
 from graphs.engine.parallel import run_all
 
 PATIENCE = 20  # seconds
@@ -102,6 +104,13 @@ def test_an_interrupt_is_raised_at_once(place: int) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_all(jobs, Kept())
     release.set()
+
+
+def test_where_nobody_can_be_called_any_more_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = ThreadPoolExecutor(1)
+    closed.shutdown()
+    monkeypatch.setattr(parallel, "POOL", closed)
+    assert run_all([lambda n=n: n for n in range(4)], Kept()) == [0, 1, 2, 3]  # type: ignore[misc]
 
 
 def test_jobs_within_jobs_never_wait_for_a_thread() -> None:
