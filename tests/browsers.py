@@ -6,10 +6,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
@@ -45,3 +46,24 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=[*ARGUMENTS])
         yield browser
         browser.close()
+
+
+@contextmanager
+def watched(browser: Browser, width: int = 1400, height: int = 900) -> Iterator[BrowserContext]:
+    """Windows whose pages must stay free of errors of their own, which is told when they are closed.
+
+    Not where it happens: an exception in a handler of Playwright's ends the connection to the browser. Whatever serves
+    the pages must outlive them: a page that loses its server complains too.
+    """
+    complaints: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            complaints.append(f"{message.text} ({message.location['url']})")
+
+    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on("console", hear)
+    yield context
+    context.close()
+    assert complaints == []

@@ -23,6 +23,7 @@ import psycopg
 import pytest
 
 from storage import schema
+from storage.database import Database
 
 READY = b"database system is ready to accept connections"
 PREFIX = "signoff-pg-"
@@ -67,6 +68,14 @@ class Server:
         self.process.wait()
         self.log.join()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def cut_writer(database: Database) -> None:
+    """End the connection that saves, from outside, as a server that restarts does; it has ended on return."""
+    pid = database.write("~", lambda tx: tx.connection.info.backend_pid)
+    with psycopg.connect(database.engine.url.render_as_string(False).replace("+psycopg", "")) as other:
+        # Without the time limit the server answers before the connection has ended.
+        assert other.execute("SELECT pg_terminate_backend(%s, 10000)", (pid,)).fetchone() == (True,)
 
 
 def end_with_parent() -> None:

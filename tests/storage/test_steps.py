@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -23,6 +22,7 @@ from storage.leases import Heartbeat
 from storage.saves import Save
 from storage.statements import Transaction, prepare
 from storage.steps import Step
+from tests.databases import cut_writer
 
 KNOWN = {("flow", 1): "print"}
 ON_POSTGRES = pytest.mark.parametrize(
@@ -155,17 +155,10 @@ def _with_steps(tx: Transaction) -> list[str]:
 # -- a step alone -----------------------------------------------------------------------------------------------------
 
 
-def _cut(database: Database) -> None:
-    """End the writer's connection from outside, as a server that restarts does."""
-    pid = database.write("~", lambda tx: tx.connection.info.backend_pid)
-    with psycopg.connect(database.engine.url.render_as_string(False).replace("+psycopg", "")) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", (pid,))
-
-
 @ON_POSTGRES
 def test_a_connection_dropped_before_a_lone_step_costs_nothing(stage: Stage) -> None:
     (claim,) = stage.claims(1)
-    _cut(stage.database)
+    cut_writer(stage.database)
     stage.store.commit(claim, CHECKPOINT._replace(thread_id=claim.thread_id))
     assert len(stage.steps_of(claim)) == 1
 

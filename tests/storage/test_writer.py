@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
-import psycopg
 import pytest
 
 from graphs.engine.errors import StoreFailed
@@ -16,6 +15,7 @@ from storage.database import Database
 from storage.statements import Transaction, prepare
 from storage.tables import MemoryRow, insert_into
 from storage.writer import TooSlow
+from tests.databases import cut_writer
 
 _INSERT = prepare(insert_into(MemoryRow))
 _READ = prepare("SELECT value FROM memories WHERE key = :name")
@@ -326,8 +326,6 @@ def test_a_dropped_connection_costs_nothing_between_two_saves(database: Database
         database.write("a", put("before"))
         assert kept(database) == ["before"]
         return
-    pid = database.write("a", lambda tx: tx.connection.info.backend_pid)
-    with psycopg.connect(database.engine.url.render_as_string(False).replace("+psycopg", "")) as other:
-        other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+    cut_writer(database)
     assert database.write("a", put("after")) == 1
     assert kept(database) == ["after"]

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from bot.sandbox.courier import Envelope
 from bot.sandbox.records import BOT_USER, Timing
 from tests.bot.sandbox.page_stage import ANA, BEN, HIKES, Stage, approval_card, edit_modal, furnish
+from tests.browsers import watched
 
 pytestmark = pytest.mark.browser
 
@@ -25,17 +26,15 @@ def stage() -> Iterator[Stage]:
 
 
 @pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
-    yield context
-    context.close()
+def context(browser: Browser, stage: Stage) -> Iterator[BrowserContext]:
+    """People's windows, closed before the stage is."""
+    with watched(browser) as context:
+        yield context
 
 
 def window(context: BrowserContext, stage: Stage, person: str = ANA, channel: str = HIKES) -> Page:
-    """A person's window, which must stay free of errors of its own."""
+    """A person's window."""
     page = context.new_page()
-    page.on("pageerror", lambda error: pytest.fail(f"The page failed: {error}"))
-    page.on("console", lambda message: pytest.fail(message.text) if message.type == "error" else None)
     page.goto(f"{stage.url}/?as={person}&channel={channel}")
     return page
 
@@ -236,16 +235,15 @@ def test_a_draft_survives_a_look_at_another_channel(context: BrowserContext, sta
 
 def test_a_narrow_window_hides_the_sidebar_behind_a_button(browser: Browser, stage: Stage) -> None:
     furnish(stage)
-    context = browser.new_context(viewport={"width": 420, "height": 800}, reduced_motion="reduce")
-    page = window(context, stage)
-    sidebar = page.get_by_role("navigation", name="Conversations")
-    expect(sidebar).to_be_hidden()
-    page.get_by_role("button", name="Conversations").click()
-    expect(sidebar).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(sidebar).to_be_hidden()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 420
-    context.close()
+    with watched(browser, 420, 800) as context:
+        page = window(context, stage)
+        sidebar = page.get_by_role("navigation", name="Conversations")
+        expect(sidebar).to_be_hidden()
+        page.get_by_role("button", name="Conversations").click()
+        expect(sidebar).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(sidebar).to_be_hidden()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 420
 
 
 def test_a_menu_and_a_date_in_a_message_are_sent_when_chosen(context: BrowserContext, stage: Stage) -> None:

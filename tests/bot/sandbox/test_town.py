@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from bot.process import read_manifest
 from bot.sandbox.town import Town
 from tests.bot.sandbox.page_stage import ANA, BEN, CLEO, HIKES
+from tests.browsers import watched
 
 in_browser = pytest.mark.browser
 PATIENCE = 20.0  # seconds until something that should happen at once is given up
@@ -21,13 +23,20 @@ STARTING = 60.0  # seconds a bot has to start on a busy machine
 BRISK = {"SIGNOFF_MODEL_SCRIPT": "straight", "SIGNOFF_SWEEP_SECONDS": "0.3"}
 
 
+@contextmanager
+def windows(browser: Browser) -> Iterator[BrowserContext]:
+    """People's windows, as patient as the tests."""
+    with watched(browser) as context:
+        context.set_default_timeout(PATIENCE * 1000)
+        expect.set_options(timeout=PATIENCE * 1000)
+        yield context
+
+
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(PATIENCE * 1000)
-    expect.set_options(timeout=PATIENCE * 1000)
-    yield context
-    context.close()
+    """People's windows on the town that the tests share."""
+    with windows(browser) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +50,8 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
 
 
 def window(context: BrowserContext, town: Town, person: str, channel: str = HIKES) -> Page:
-    """A person's window, which must stay free of errors of its own."""
+    """A person's window."""
     page = context.new_page()
-    page.on("pageerror", lambda error: pytest.fail(f"The page failed: {error}"))
-    page.on("console", lambda message: pytest.fail(message.text) if message.type == "error" else None)
     page.goto(f"{town.url}/?as={person}&channel={channel}")
     return page
 
@@ -241,10 +248,10 @@ class TestInTheBrowser:
         press(card, "Approve draft")
         expect(card).to_contain_text("Approved by @Ben")
 
-    def test_a_bot_that_is_killed_goes_on_where_it_was(self, context: BrowserContext, tmp_path: Path) -> None:
+    def test_a_bot_that_is_killed_goes_on_where_it_was(self, browser: Browser, tmp_path: Path) -> None:
         journal = tmp_path / "calls"
         slow = {"SIGNOFF_MODEL_SECONDS": "0.5", "SIGNOFF_UNDO_SECONDS": "2", "SIGNOFF_MODEL_JOURNAL": str(journal)}
-        with Town(tmp_path / "town", read_manifest(), 0, {**BRISK, **slow}) as town:
+        with Town(tmp_path / "town", read_manifest(), 0, {**BRISK, **slow}) as town, windows(browser) as context:
             town.start()
             assert town.connected(STARTING)
             ana, ben = window(context, town, ANA), window(context, town, BEN)
