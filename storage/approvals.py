@@ -106,7 +106,7 @@ def supersede(tx: Transaction, ids: Iterable[str]) -> None:
 def take(tx: Transaction, root: str) -> int:
     """Hand settled answers to their run, as pending writes `answer:PLACE`; how many there were.
 
-    An approval is taken up, and becomes `final`, only when its undo has passed. The caller has fenced the run.
+    An approval is taken up, and becomes `final`, only when its undo has passed. The caller holds the run's claim.
     """
     ready = [asked for asked in all_of(tx, root) if _is_ready(asked, tx.now)]
     for asked in ready:

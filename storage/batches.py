@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
@@ -12,7 +13,9 @@ from graphs.engine.errors import StoreFailed
 from storage.rounds import in_rounds
 from storage.saves import Joint, Save
 from storage.statements import Connection, Transaction
+from storage.wal import make_room
 
+MANY = 16  # commits after which a process is likely to go on saving
 BROKEN = "The connection broke while saving; look at the database before trying again."
 
 
@@ -36,6 +39,7 @@ class Batches:
         self._connect, self._dialect, self._clock, self._explain = connect, dialect, clock, explain
         self._begin = "BEGIN IMMEDIATE" if dialect == "sqlite" else "BEGIN"
         self._connection: Connection | None = None
+        self._commits = 0
         self._closed = False
 
     def commit(self, batch: Sequence[Save[Any]]) -> bool:
@@ -140,6 +144,9 @@ class Batches:
             if not self._roll_back(connection):
                 raise Unclear(BROKEN) from error
             raise
+        self._commits += 1
+        if self._commits == MANY and self._dialect == "sqlite":
+            make_room(cast(sqlite3.Connection, connection))
 
     def _roll_back(self, connection: Connection) -> bool:
         """Whether the transaction is surely gone; a connection that cannot say so is dropped."""

@@ -36,7 +36,7 @@ _IS_FREE = "(claim IS NULL AND due_at <= :now OR claim IS NOT NULL AND lease_unt
 _CLAIM = prepare(
     "UPDATE runs SET claim = :owner, lease_until = :until, due_at = NULL"
     f" WHERE thread_id = :thread_id AND root = thread_id AND ending = '' AND {_IS_FREE}"
-    " RETURNING flow, version, fingerprint, rev"
+    f" RETURNING flow, version, fingerprint, rev, {loading.ASKS.format(root='runs.thread_id')}"
 )
 _SEEN = prepare("SELECT root, flow, version, fingerprint, ending FROM runs WHERE thread_id = :thread_id")
 _RELEASE = prepare(
@@ -123,13 +123,6 @@ class SqlCheckpointer:
         return memories.recall(self.database, namespace, key)
 
     # -- under a claim ------------------------------------------------------------------------------------------------
-
-    def settle(self, claim: Claim) -> int:
-        """See `Checkpointer.settle`."""
-        taken, claim.loaded = self._save(
-            claim, lambda tx: (approvals.take(tx, claim.thread_id), loading.load_run(tx, claim.thread_id))
-        )
-        return taken
 
     def record(self, claim: Claim, writes: Sequence[PendingWrite], spent: Spent = NOTHING) -> None:
         """See `Checkpointer.record`."""
@@ -288,10 +281,12 @@ def _claim(tx: Transaction, thread_id: str, known: Mapping[tuple[str, int], str]
     taken: Any = tx.run(_CLAIM, thread_id=thread_id, owner=owner, until=until, now=tx.now).fetchone()
     if taken is None:
         raise _unclaimable(tx, thread_id, known)
-    flow, version, fingerprint, rev = taken
+    flow, version, fingerprint, rev, asks = taken
     if known.get((flow, version)) != fingerprint:
         raise runs.unknown_version(flow, version, fingerprint, thread_id)
-    return Claim(thread_id, owner, rev, loading.load_settled(tx, thread_id))
+    if asks:
+        approvals.take(tx, thread_id)
+    return Claim(thread_id, owner, rev, loading.load_run(tx, thread_id))
 
 
 def _unclaimable(tx: Transaction, thread_id: str, known: Mapping[tuple[str, int], str]) -> RunError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +15,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from graphs.engine.errors import EngineError, StoreFailed
 from storage.statements import Connection
-
-BUSY = 30.0  # seconds SQLite waits for another process's write
+from storage.wal import BUSY, use_wal
 
 
 class DatabaseError(Exception):
@@ -82,18 +80,6 @@ def _set_up_sqlite(connection: DBAPIConnection, foreign_keys: bool) -> None:
     use_wal(raw)
     raw.execute("PRAGMA synchronous=FULL")
     raw.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
-
-
-def use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; on a fresh file that fails at once while another process does the same."""
-    end = time.monotonic() + BUSY
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > end:
-                raise
-            time.sleep(0.01)
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from graphs.engine.checkpoint import EffectRow, Interrupt, Loaded, Next, PendingWrite, Row, Spent
@@ -41,6 +40,8 @@ _IS_OPEN = (
     "kind <> 'effect' AND (status = 'pending' OR (NOT taken AND"
     " status IN ('approved', 'final', 'declined', 'changes_requested', 'answered')))"
 )
+ASKS = f"EXISTS (SELECT 1 FROM approvals WHERE root = {{root}} AND {_IS_OPEN})"
+"""Whether a root run asks anything, or has been answered and does not know yet."""
 _OPEN = prepare(f"SELECT id FROM approvals WHERE root = :root AND {_IS_OPEN}")
 _ASKED = prepare(
     "SELECT id, thread_id, step, task, place, kind, ask, path FROM approvals"
@@ -49,12 +50,11 @@ _ASKED = prepare(
 _RUN = prepare(
     f"SELECT {', '.join(f'run.{name}' for name in RECORD)},"
     " root.calls, root.input_tokens, root.output_tokens, root.steps,"
-    f" EXISTS (SELECT 1 FROM approvals WHERE root = run.root AND {_IS_OPEN}),"
+    f" {ASKS.format(root='run.root')},"
     " EXISTS (SELECT 1 FROM pending_writes WHERE thread_id = run.thread_id),"
     " EXISTS (SELECT 1 FROM effects WHERE root = run.root)"
     " FROM runs AS run JOIN runs AS root ON root.thread_id = run.root WHERE run.thread_id = :thread_id"
 )
-_ASKS = -3  # its place in such a row
 
 
 def load_run(tx: Transaction, thread_id: str) -> Loaded:
@@ -62,16 +62,6 @@ def load_run(tx: Transaction, thread_id: str) -> Loaded:
     found: Any = tx.run(_RUN, thread_id=thread_id).fetchone()
     if found is None:
         raise unknown(thread_id)
-    return _load(tx, thread_id, found)
-
-
-def load_settled(tx: Transaction, thread_id: str) -> Loaded | None:
-    """The same of a run that is there, or None if it asks something: then what was decided comes first."""
-    found: Any = tx.run(_RUN, thread_id=thread_id).fetchone()
-    return None if found[_ASKS] else _load(tx, thread_id, found)
-
-
-def _load(tx: Transaction, thread_id: str, found: Sequence[Any]) -> Loaded:
     *record, calls, input_tokens, output_tokens, steps, asks, wrote, did = found
     run = read_run(record)
     rows = tuple(_read_row(*row) for row in tx.run(_SINCE_SNAPSHOT, thread_id=thread_id).fetchall())

@@ -225,7 +225,7 @@ class Claim:
     thread_id: str
     id: str
     rev: int
-    loaded: Loaded | None = None  # the run as it was claimed; None if there may be decisions to be settled first
+    loaded: Loaded | None = None  # the run as it was claimed, until it is advanced
     lost: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -263,17 +263,11 @@ class Checkpointer(Protocol):
         ...
 
     def claim(self, thread_id: str, known: Mapping[tuple[str, int], str]) -> Claim:
-        """Take the run over, and load it if it asks nothing.
+        """Take the run over, take in decisions whose undo has passed, and load it.
 
-        Only if it has not ended, its version and fingerprint are in `known`, and it is due and free or held under a
-        lapsed lease. Raises `UnknownThread`, `RunEnded`, `UnknownVersion` or `NotNow`.
-        """
-        ...
-
-    def settle(self, claim: Claim) -> int:
-        """Take decisions in whose undo has passed: `approved` becomes `final`, answers become pending writes.
-
-        How many there were; with this the claim is loaded.
+        Such decisions become `final`, their answers pending writes. Only if the run has not ended, its version and
+        fingerprint are in `known`, and it is due and free or held under a lapsed lease. Raises `UnknownThread`,
+        `RunEnded`, `UnknownVersion` or `NotNow`.
         """
         ...
 

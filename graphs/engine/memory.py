@@ -120,7 +120,15 @@ class MemoryCheckpointer:
             if (run.claim is not None and run.lease_until > now) or (run.claim is None and not due):
                 raise NotNow("Somebody advances the run already, or nothing is due.", thread_id)
             run.claim, run.lease_until, run.due_at = uuid.uuid4().hex, now + LEASE, None
-            return Claim(thread_id, run.claim, run.rev, None if self._open(thread_id) else self._load(run))
+            self._take_answers(thread_id)
+            return Claim(thread_id, run.claim, run.rev, self._load(run))
+
+    def _take_answers(self, root: str) -> None:
+        for asked in self._asked.values():
+            if asked.root == root and _is_open(asked) and asked.answer is not None:
+                asked.taken = True
+                ask = asked.interrupt
+                self._keep(PendingWrite(ask.thread_id, ask.step, ask.task, f"answer:{ask.place}", asked.answer))
 
     def lapse(self, thread_id: str) -> None:
         """Let the lease of a run run out, as if its owner had been stopped for too long."""
@@ -156,20 +164,6 @@ class MemoryCheckpointer:
         return frozenset(id_ for id_, asked in self._asked.items() if asked.root == root and _is_open(asked))
 
     # ---- under a claim -----------------------------------------------------------------------------------------
-
-    def settle(self, claim: Claim) -> int:
-        """See `Checkpointer.settle`."""
-        with self._lock:
-            self._fence(claim)
-            ready = [
-                a for a in self._asked.values() if a.root == claim.thread_id and _is_open(a) and a.answer is not None
-            ]
-            for asked in ready:
-                asked.taken = True
-                ask = asked.interrupt
-                self._keep(PendingWrite(ask.thread_id, ask.step, ask.task, f"answer:{ask.place}", asked.answer or ""))
-            claim.loaded = self._load(self._get(claim.thread_id))
-            return len(ready)
 
     def record(self, claim: Claim, writes: Sequence[PendingWrite], spent: Spent = NOTHING_SPENT) -> None:
         """See `Checkpointer.record`."""

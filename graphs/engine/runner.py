@@ -228,8 +228,6 @@ class Runner:
         tell(Ended(claim.thread_id, (), "failed", str(error)))
 
     def _execution(self, claim: Claim, emit: Callable[[Event], None], stop: Callable[[], bool]) -> Execution:
-        if claim.loaded is None:
-            self.store.settle(claim)
         loaded, claim.loaded = claim.loaded, None
         assert loaded is not None
         graph = self.graph_of(loaded.run)

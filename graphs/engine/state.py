@@ -27,7 +27,7 @@ class Message(Value):
     """One message of a conversation; `content` is kept exactly as given. An empty id is assigned when it is merged."""
 
     role: str
-    content: JsonValue = ""
+    content: str | JsonValue = ""  # text by itself first, because pydantic finds out in Python what JSON there is
     id: str = ""
 
 

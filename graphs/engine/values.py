@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -129,9 +129,15 @@ class Value(BaseModel):
     """A frozen value made of JSON types: compared by content, stored as JSON, never changed in place."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+    _loose: ClassVar[tuple[str, ...]] = ()  # fields that may hold lists or dicts
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        cls._loose = tuple(name for name, field in cls.model_fields.items() if field.annotation not in _FROZEN)
 
     def model_post_init(self, _context: Any, /) -> None:
-        for name, value in self.__dict__.items():
+        for name in self._loose:
+            value = self.__dict__[name]
             if type(value) not in _FROZEN and (frozen := freeze(value)) is not value:
                 self.__dict__[name] = frozen
 

@@ -77,8 +77,7 @@ def test_an_approval_is_taken_up_only_after_its_undo(stage: Stage) -> None:
     stage.clock.pass_(2 * MINUTE - 1)
     assert runs.due(stage.database, 10, KNOWN) == []
     stage.clock.pass_(1)
-    claim = stage.store.claim("run", KNOWN)
-    assert stage.store.settle(claim) == 1
+    stage.store.claim("run", KNOWN)
     (approval,) = approvals.of_root(stage.database, "run")
     assert (approval.status, approval.taken) == ("final", True)
 
@@ -88,7 +87,8 @@ def test_releasing_waits_for_the_earliest_undo_still_open(stage: Stage) -> None:
     stage.approve()
     stage.database.write("run", lambda tx: runs.wake(tx, "run"))
     claim = stage.store.claim("run", KNOWN)
-    assert stage.store.settle(claim) == 0
+    (approval,) = approvals.of_root(stage.database, "run")
+    assert (approval.status, approval.taken) == ("approved", False)
     stage.store.pause(claim, Pause(wake_at=stage.clock.now + 5 * MINUTE))
     assert stage.due_in() == 2 * MINUTE
 

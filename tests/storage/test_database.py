@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from sqlmodel import Session, select
@@ -16,7 +15,6 @@ from sqlmodel import Session, select
 from graphs.engine.errors import StoreFailed
 from graphs.engine.values import dump
 from storage.database import Database, DatabaseError, open_database
-from storage.engines import use_wal
 from storage.statements import prepare
 from storage.tables import MemoryRow, from_micros, insert_into
 
@@ -139,34 +137,6 @@ def test_a_full_disk_fails_the_save_and_not_the_next(tmp_path: Path) -> None:
         put(database, "big", "x" * 100_000)
     put(database, "small")
     database.close()
-
-
-class Contended:
-    """A fresh file that other processes are switching to the write-ahead log as well; remembers what it was told."""
-
-    def __init__(self, refusals: int, reason: str = "database is locked") -> None:
-        self.refusals, self.reason, self.mode, self.told = refusals, reason, "delete", list[str]()
-
-    def execute(self, statement: str) -> Contended:
-        self.told.append(statement)
-        if statement.endswith("=WAL"):
-            self.refusals -= 1
-            if self.refusals >= 0:
-                raise sqlite3.OperationalError(self.reason)
-            self.mode = "wal"
-        return self
-
-    def fetchone(self) -> tuple[str]:
-        return (self.mode,)
-
-
-def test_the_switch_to_the_log_is_tried_until_nobody_is_in_the_way() -> None:
-    file = Contended(refusals=2)
-    use_wal(cast(Any, file))
-    assert (file.mode, file.told.count("PRAGMA journal_mode=WAL")) == ("wal", 3)
-    broken = Contended(refusals=1, reason="disk I/O error")
-    with pytest.raises(sqlite3.OperationalError, match="disk"):
-        use_wal(cast(Any, broken))
 
 
 OPEN = """

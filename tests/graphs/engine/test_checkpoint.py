@@ -286,7 +286,6 @@ def test_a_lapsed_lease_is_taken_over_and_the_late_owner_saves_nothing(stage: St
         lambda: stage.store.pause(late, Pause(interrupts=[ask()])),
         lambda: stage.store.end(late, "run", "finished"),
         lambda: stage.store.adopt(late, CHILD, row(0, "input", full=True, thread=CHILD.thread_id)),
-        lambda: stage.store.settle(late),
     ]
     for save in saves:
         late.lost = False
@@ -383,19 +382,18 @@ def test_an_answer_wakes_the_run_and_is_taken_up(stage: Stage, value: Any) -> No
     pause(stage)
     stage.store.answer("run", "q1", value, by="U2")
     assert stage.store.load("run").open == {"q1"}
-    claim = stage.claim()
-    assert stage.store.settle(claim) == 1
-    loaded = stage.store.load("run")
+    loaded = stage.claim().loaded
+    assert loaded == stage.store.load("run")
     assert [(each.task, each.key, each.value) for each in loaded.writes] == [("ask", "answer:q1", dump(value))]
-    assert (loaded.open, stage.store.interrupts("run"), stage.store.settle(claim)) == (frozenset(), (), 0)
+    assert (loaded.open, stage.store.interrupts("run")) == (frozenset(), ())
 
 
 def test_one_of_several_answers_leaves_the_others_open(stage: Stage) -> None:
     pause(stage, ask("q1"), ask("q2"), ask("q3"))
     stage.store.answer("run", "q2", 2)
-    claim = stage.claim()
-    assert stage.store.settle(claim) == 1
-    assert stage.store.load("run").open == {"q1", "q3"}
+    loaded = stage.claim().loaded
+    assert loaded == stage.store.load("run")
+    assert (loaded.open, [each.key for each in loaded.writes]) == ({"q1", "q3"}, ["answer:q2"])
     assert [each.id for each in stage.store.interrupts("run")] == ["q1", "q3"]
 
 
@@ -436,7 +434,6 @@ def test_an_answer_given_while_the_run_was_advanced_is_not_lost(stage: Stage) ->
     pause(stage, ask("q1"), ask("q2"))
     stage.store.answer("run", "q1", 1)
     claim = stage.claim()
-    stage.store.settle(claim)
     stage.store.answer("run", "q2", 2)
     stage.store.pause(claim, Pause(wake_at=START + 3600 * SECOND))
     assert stage.is_due()
@@ -496,7 +493,9 @@ def test_a_failed_run_is_tried_again_with_what_it_had_open(stage: Stage) -> None
     assert stage.store.load(CHILD.thread_id).run.ending == ""
     assert [each.id for each in stage.store.interrupts("run")] == ["q1"]
     stage.store.answer("run", "q1", True)
-    assert stage.store.settle(stage.claim()) == 1
+    loaded = stage.claim().loaded
+    assert loaded is not None
+    assert [each.key for each in loaded.writes] == ["answer:q1"]
 
 
 def test_a_halted_run_is_tried_again(stage: Stage) -> None:
