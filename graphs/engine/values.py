@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -52,7 +52,6 @@ class FrozenDict(dict[Any, Any]):
 
 _FROZEN = frozenset({str, int, float, bool, type(None), FrozenList, FrozenDict})
 _BASE: dict[type, type] = {FrozenList: list, FrozenDict: dict}
-_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 def freeze(value: Any) -> Any:
@@ -115,9 +114,25 @@ def _thaw(value: Any) -> Any:
     return value
 
 
+def _encoder() -> Callable[[Any], str]:
+    """Writes JSON without spaces; the C part of the standard library's encoder is made once and not for each value."""
+    whole = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:  # not on CPython
+        return whole.encode
+    chunks = make(None, whole.default, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_encode = _encoder()
+
+
 def dump(value: Any) -> str:
-    """JSON text in ASCII: NUL and lone surrogates travel as escapes, NaN and infinities are refused (`ValueError`)."""
-    return _ENCODER.encode(value)
+    """JSON text in ASCII: NUL and lone surrogates travel as escapes, NaN and infinities are refused (`ValueError`).
+
+    A value that holds itself is refused with `RecursionError`.
+    """
+    return _encode(value)
 
 
 def load(text: str) -> Any:
