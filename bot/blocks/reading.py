@@ -77,11 +77,6 @@ def read_view(card: ReviewCard, page: int = 0, *, may_decide: bool = True) -> Js
     return modal(callback_id, card.review.title, blocks, metadata=str(subject), submit="Approve" if asks else "")
 
 
-def pages_of(card: ReviewCard) -> int:
-    """How many pages `read_view` has."""
-    return len(_pages(_everything(card)))
-
-
 def has_ticked(state: Mapping[str, Any]) -> bool:
     """Whether the tick of a high risk was set; True where there was none to set."""
     for block_id, contents in dict(state.get("values") or {}).items():

@@ -10,6 +10,10 @@ from slack_sdk.models.blocks import Block
 from slack_sdk.models.views import View
 
 from bot import limits
+from bot.blocks import actions
+from bot.blocks.actions import Subject
+from bot.blocks.reading import read_view
+from bot.blocks.review import ReviewCard
 
 Json = dict[str, Any]
 INPUTS_OF_A_FORM = {
@@ -57,6 +61,14 @@ def mrkdwn_texts(payload: Json) -> list[str]:
 def action_ids(payload: Json) -> list[str]:
     """The names of all buttons, menus and fields, in order."""
     return [str(part["action_id"]) for part in parts(payload["blocks"]) if "action_id" in part]
+
+
+def read_through(card: ReviewCard) -> list[Json]:
+    """Every page of a card, turned by its own button until there is none."""
+    pages = [check_view(read_view(card))]
+    while actions.READ_ON in action_ids(pages[-1]):
+        pages.append(check_view(read_view(card, Subject.parse(element(pages[-1], actions.READ_ON)["value"]).page)))
+    return pages
 
 
 def element(payload: Json, action_id: str) -> Json:

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 
 from bot.blocks import actions
 from bot.blocks.actions import RunPage, Subject
-from bot.blocks.reading import has_ticked, log_view, pages_of, read_view
+from bot.blocks.reading import has_ticked, log_view, read_view
 from bot.blocks.text import clean
 from graphs.flow import Release
 from tests.bot.blocks import examples as made
-from tests.bot.blocks.checks import action_ids, check_view, element, literal_text, texts
+from tests.bot.blocks.checks import action_ids, check_view, element, literal_text, read_through, texts
 from tests.bot.blocks.submitted import option, state_of
 
 LONG = "".join(f"Sentence number {n}. " for n in range(2_500))
@@ -21,14 +21,13 @@ LONG = "".join(f"Sentence number {n}. " for n in range(2_500))
 @given(made.any_text)
 def test_all_pages_together_are_the_whole_text(text: made.Text) -> None:
     card = made.card(review=made.review(str(text), facts={}, releases=[]))
-    pages = [check_view(read_view(card, page)) for page in range(pages_of(card))]
-    shown = "".join(map(literal_text, pages))
+    shown = "".join(map(literal_text, read_through(card)))
     assert shown == clean(str(text)) or "blank characters)" in shown or shown == "(empty)"
 
 
 def test_only_the_last_page_approves() -> None:
     card = made.card(LONG)
-    pages = [read_view(card, page) for page in range(pages_of(card))]
+    pages = read_through(card)
     assert len(pages) > 3
     assert ["submit" in page for page in pages] == [False] * (len(pages) - 1) + [True]
     assert [page["callback_id"] for page in pages[-2:]] == [actions.NOTICE, actions.APPROVE]
@@ -37,7 +36,7 @@ def test_only_the_last_page_approves() -> None:
 
 def test_pages_follow_one_another() -> None:
     card = made.card(LONG)
-    last = pages_of(card) - 1
+    last = len(read_through(card)) - 1
     assert element(read_view(card), actions.READ_ON)["value"] == str(Subject(made.ID, 2, 1))
     assert element(read_view(card, last), actions.READ_BACK)["value"] == str(Subject(made.ID, 2, last - 1))
     assert actions.READ_ON not in action_ids(read_view(card, last))

@@ -103,7 +103,6 @@ class TestInTheBrowser:
     ) -> None:
         ana, ben = window(context, town, ANA), window(context, town, BEN)
         progress = ask(ana, "Saturday, dry, to be edited")
-        expect(progress).to_contain_text("Working")
         expect(progress).to_contain_text("✓ worker")
         expect(progress).to_contain_text("✋ approve")
         expect(progress.get_by_text("can decide")).to_have_count(0)
