@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import sqlalchemy as sa
 from sqlmodel import Session
 
 from graphs.engine.errors import StoreFailed
@@ -29,29 +30,28 @@ class Database:
         self.engine = make_engine(url)
         self.dialect = self.engine.dialect.name
         self._clock = clock or (machine_now if self.dialect == "sqlite" else None)
-        options: dict[str, Any] = {"sqlite_begin": "DEFERRED", "postgresql_readonly": True}
+        self._reading: dict[str, Any] = {"sqlite_begin": "DEFERRED"}
         if self.dialect == "postgresql":
-            options["isolation_level"] = "REPEATABLE READ"
-        self._reader = self.engine.execution_options(**options)
+            self._reading = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         self.writer = Writer(Batches(self._connect, self.dialect, self._clock, explain))
 
     def now(self) -> int:
         """The database's clock: this machine's beside SQLite, the server's on PostgreSQL."""
         if self._clock:
             return self._clock()
-        with told(), self._reader.connect() as connection:
+        with self._reader() as connection:
             return server_now(driver_connection(connection))
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A snapshot to read from; writing in it is refused by the database."""
-        with told(), Session(self._reader, expire_on_commit=False) as session:
+        with self._reader() as connection, Session(connection, expire_on_commit=False) as session:
             yield session
 
     @contextmanager
     def look(self) -> Iterator[Transaction]:
         """A snapshot like `read`, for prepared statements."""
-        with told(), self._reader.connect() as connection, connection.begin():
+        with self._reader() as connection, connection.begin():
             yield Transaction(driver_connection(connection), self.dialect, self._clock)
 
     def write(self, key: str, work: Work[T], timeout: float | None = None) -> T:
@@ -62,6 +62,13 @@ class Database:
         """Save what is waiting and let go of every connection."""
         self.writer.close()
         self.engine.dispose()
+
+    @contextmanager
+    def _reader(self) -> Iterator[sa.Connection]:
+        """A connection whose transactions are snapshots that write nothing."""
+        with told(), self.engine.connect() as connection:
+            # Not an engine with these options: to make one takes a millisecond.
+            yield connection.execution_options(**self._reading)
 
     def _connect(self) -> Connection:
         """A connection of the writer's own, with transactions begun and ended by hand."""
