@@ -40,6 +40,7 @@ class Batches:
         self._begin = "BEGIN IMMEDIATE" if dialect == "sqlite" else "BEGIN"
         self._connection: Connection | None = None
         self._commits = 0
+        self._is_roomy = dialect != "sqlite"
         self._closed = False
 
     def commit(self, batch: Sequence[Save[Any]]) -> bool:
@@ -75,6 +76,16 @@ class Batches:
         if self._dialect == "sqlite" or len(batch) > 1 or not getattr(batch[0].work, "is_one_statement", False):
             return False
         return self._connection is not None and _is_quiet(self._connection)
+
+    def look_ahead(self) -> None:
+        """Between two batches: give the log its room, once a process is sure to go on saving."""
+        if self._is_roomy or self._commits < MANY or self._connection is None:
+            return
+        self._is_roomy = True
+        try:
+            make_room(cast(sqlite3.Connection, self._connection))
+        except sqlite3.Error:  # who knows what state it is in
+            self._drop()
 
     def close(self) -> None:
         """Let go of the connection and refuse everything."""
@@ -145,8 +156,6 @@ class Batches:
                 raise Unclear(BROKEN) from error
             raise
         self._commits += 1
-        if self._commits == MANY and self._dialect == "sqlite":
-            make_room(cast(sqlite3.Connection, connection))
 
     def _roll_back(self, connection: Connection) -> bool:
         """Whether the transaction is surely gone; a connection that cannot say so is dropped."""

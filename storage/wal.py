@@ -27,6 +27,7 @@ def make_room(connection: sqlite3.Connection) -> None:
 
     While a log grows, each commit also has to make its new length durable, which takes the disk as long again as what
     was saved. What is written here is given up, so that the log holds nothing more than before; only its room stays.
+    Raises `sqlite3.Error` only where the connection cannot be used any more.
     """
     log = Path(f"{connection.execute('PRAGMA database_list').fetchone()[2]}-wal")
     (cache,) = connection.execute("PRAGMA cache_size").fetchone()

@@ -128,6 +128,7 @@ class Writer:
         self._batches.commit(batch)
         self._settled.extend(save for save in batch if save.begun)
         self._wake_next()
+        self._batches.look_ahead()
 
     def _gather(self) -> None:
         """Let the many callers of the last batch come back first, as long as they keep coming.

@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from storage.batches import MANY
+from storage.batches import MANY, Batches
 from storage.database import Database
+from storage.saves import Save
 from storage.schema import migrate
 from storage.statements import prepare
 from storage.tables import MemoryRow, insert_into
@@ -136,3 +137,39 @@ def test_a_process_that_goes_on_saving_has_the_room(file: Path) -> None:
         sizes.append(log_of(file))
     database.close()
     assert sizes[MANY - 2] < ROOM <= sizes[MANY - 1] == sizes[MANY]
+
+
+class Stubborn(sqlite3.Connection):
+    """A connection that fails to roll back while `fails` is set."""
+
+    fails = False
+
+    def rollback(self) -> None:
+        if self.fails:
+            raise sqlite3.OperationalError("disk I/O error")
+        super().rollback()
+
+
+def test_a_connection_that_cannot_give_up_what_it_wrote_is_replaced(file: Path) -> None:
+    opened: list[Stubborn] = []
+
+    def connect() -> Any:
+        opened.append(sqlite3.connect(file, isolation_level=None, factory=Stubborn))
+        use_wal(opened[-1])
+        opened[-1].execute("CREATE TABLE IF NOT EXISTS kept (n)")
+        return opened[-1]
+
+    batches = Batches(connect, "sqlite", lambda: 0, lambda error: error)
+    for n in range(MANY + 1):
+        if n == MANY:
+            opened[0].fails = True
+            batches.look_ahead()
+        save: Save[Any] = Save("a", lambda tx, n=n: tx.connection.execute("INSERT INTO kept VALUES (?)", (n,)))
+        assert batches.commit([save])
+        assert save.done()
+        save.wake()
+        save.result()
+    batches.close()
+    assert len(opened) == 2
+    with closing(sqlite3.connect(file)) as other:
+        assert other.execute("SELECT n FROM kept ORDER BY n").fetchall() == [(n,) for n in range(MANY + 1)]
