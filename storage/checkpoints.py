@@ -36,7 +36,7 @@ _IS_FREE = "(claim IS NULL AND due_at <= :now OR claim IS NOT NULL AND lease_unt
 _CLAIM = prepare(
     "UPDATE runs SET claim = :owner, lease_until = :until, due_at = NULL"
     f" WHERE thread_id = :thread_id AND root = thread_id AND ending = '' AND {_IS_FREE}"
-    f" RETURNING flow, version, fingerprint, rev, {loading.ASKS.format(root='runs.thread_id')}"
+    " RETURNING flow, version, fingerprint, rev"
 )
 _SEEN = prepare("SELECT root, flow, version, fingerprint, ending FROM runs WHERE thread_id = :thread_id")
 _RELEASE = prepare(
@@ -281,11 +281,11 @@ def _claim(tx: Transaction, thread_id: str, known: Mapping[tuple[str, int], str]
     taken: Any = tx.run(_CLAIM, thread_id=thread_id, owner=owner, until=until, now=tx.now).fetchone()
     if taken is None:
         raise _unclaimable(tx, thread_id, known)
-    flow, version, fingerprint, rev, asks = taken
+    flow, version, fingerprint, rev = taken
     if known.get((flow, version)) != fingerprint:
         raise runs.unknown_version(flow, version, fingerprint, thread_id)
-    if asks:
-        approvals.take(tx, thread_id)
+    # Whether there is anything to take is asked now: the claim may have waited for the row, and saw what was before.
+    approvals.take(tx, thread_id)
     return Claim(thread_id, owner, rev, loading.load_run(tx, thread_id))
 
 

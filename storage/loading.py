@@ -40,8 +40,6 @@ _IS_OPEN = (
     "kind <> 'effect' AND (status = 'pending' OR (NOT taken AND"
     " status IN ('approved', 'final', 'declined', 'changes_requested', 'answered')))"
 )
-ASKS = f"EXISTS (SELECT 1 FROM approvals WHERE root = {{root}} AND {_IS_OPEN})"
-"""Whether a root run asks anything, or has been answered and does not know yet."""
 _OPEN = prepare(f"SELECT id FROM approvals WHERE root = :root AND {_IS_OPEN}")
 _ASKED = prepare(
     "SELECT id, thread_id, step, task, place, kind, ask, path FROM approvals"
@@ -50,7 +48,7 @@ _ASKED = prepare(
 _RUN = prepare(
     f"SELECT {', '.join(f'run.{name}' for name in RECORD)},"
     " root.calls, root.input_tokens, root.output_tokens, root.steps,"
-    f" {ASKS.format(root='run.root')},"
+    f" EXISTS (SELECT 1 FROM approvals WHERE root = run.root AND {_IS_OPEN}),"
     " EXISTS (SELECT 1 FROM pending_writes WHERE thread_id = run.thread_id),"
     " EXISTS (SELECT 1 FROM effects WHERE root = run.root)"
     " FROM runs AS run JOIN runs AS root ON root.thread_id = run.root WHERE run.thread_id = :thread_id"

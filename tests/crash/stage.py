@@ -127,7 +127,12 @@ class Trouble:
         self._locker.stdout.readline()
 
     def fill(self, connection: Any) -> None:
-        """The disk is full for this SQLite connection."""
+        """The disk is full for this SQLite connection.
+
+        Parallel nodes pass their points in any order: where a call has come in a statement's place nothing happens.
+        """
+        if connection is None:
+            return
         self._full = connection
         connection.cursor(sqlite3.Cursor).execute("PRAGMA max_page_count=1")  # it means: as many as there are
 
