@@ -265,18 +265,19 @@ class Execution:
             message_ids(thread, step),
         )
         emitted = [effect for each in done for effect in each.effects]
-        check_receipts(self.graph.state, change.values, emitted)
         tasks = tuple(each.task for each in done)
         gotos = {each.task.name: each.gotos for each in done if each.gotos}
         meta: dict[str, Any] = {"ran": [[each.task.name, each.ms] for each in done], "steps": self.tree.steps}
         if spent := sum((each.spent for each in done if each.spent is not NOTHING_SPENT), NOTHING_SPENT):
             meta["spent"] = [spent.calls, spent.input_tokens, spent.output_tokens]
+        effects: tuple[EffectRow, ...] = ()
         if emitted:
+            check_receipts(self.graph.state, change.values, emitted)
+            effects = ledger_rows(self.run, step, emitted)
             after = Next(after=tasks, gotos=gotos, arrived=self.head.next.arrived)
         else:
             after, meta["took"] = self._follow(change.values, tasks, gotos, self.head.next.arrived, step)
         row, head = next_row(self.graph.state, self.head, change, after, thread, "step", dump(meta), "")
-        effects = ledger_rows(self.run, step, emitted)
         memories: list[Memory] = [memory for each in done for memory in each.memories]
         self._save(row, head, effects, memories)
         self._moved(head, effects, tasks)

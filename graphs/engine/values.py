@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, ClassVar, NoReturn, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic_core import from_json
 
 READ_ONLY = "State is read-only: return an update from the node instead of changing what it was given."
 
@@ -136,8 +137,11 @@ def dump(value: Any) -> str:
 
 
 def load(text: str) -> Any:
-    """Read what `dump` wrote."""
-    return json.loads(text)
+    """Read what `dump` wrote; raises `ValueError` for anything else."""
+    try:
+        return from_json(text)  # in half the time
+    except ValueError:  # it takes no half of a surrogate pair, and no deep nesting
+        return json.loads(text)
 
 
 class Value(BaseModel):
