@@ -12,13 +12,14 @@ from typing import Any
 
 
 def ask_child(bytecode: Path, *given: Any) -> float:
-    """Run this module with arguments and read the milliseconds it printed.
+    """Run this module with arguments and read the milliseconds it printed; what was prepared for it is on disk.
 
     Bytecode is kept below `bytecode`, otherwise compiling is measured where Python may not write beside its sources.
     """
     command = [sys.executable, "-m", "tests.benchmarks.child", json.dumps(given)]
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.sync()
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return float(done.stdout)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -65,6 +66,7 @@ def side_by_side(contestants: Contestants, rounds: int, warm: bool = True) -> di
     for turn in range(rounds):
         for name in (*islice(names, turn % len(names), None), *islice(names, turn % len(names))):
             gc.collect()
+            os.sync()  # otherwise one waits while what another has written goes to the disk
             samples[name].append(contestants[name]())
     return samples
 
