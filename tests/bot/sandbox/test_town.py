@@ -249,7 +249,7 @@ class TestInTheBrowser:
 
     def test_a_bot_that_is_killed_goes_on_where_it_was(self, browser: Browser, tmp_path: Path) -> None:
         journal = tmp_path / "calls"
-        slow = {"SIGNOFF_MODEL_SECONDS": "0.5", "SIGNOFF_UNDO_SECONDS": "2", "SIGNOFF_MODEL_JOURNAL": str(journal)}
+        slow = {"SIGNOFF_MODEL_SECONDS": "2", "SIGNOFF_UNDO_SECONDS": "6", "SIGNOFF_MODEL_JOURNAL": str(journal)}
         with Town(tmp_path / "town", read_manifest(), 0, {**BRISK, **slow}) as town, windows(browser) as context:
             town.start()
             assert town.connected(STARTING)
