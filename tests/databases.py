@@ -28,6 +28,10 @@ from storage.database import Database
 READY = b"database system is ready to accept connections"
 PREFIX = "signoff-pg-"
 ROOM = 2 * 1024**3  # bytes
+ON_POSTGRES = pytest.mark.parametrize(
+    "database_url", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
+)
+"""For what only PostgreSQL can do."""
 SETTINGS = {
     "fsync": "off",  # tests end processes, not machines
     "full_page_writes": "off",
@@ -70,10 +74,15 @@ class Server:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+def from_outside(database: Database) -> psycopg.Connection[Any]:
+    """A connection to a database on PostgreSQL that Signoff knows nothing of."""
+    return psycopg.connect(database.engine.url.set(drivername="postgresql").render_as_string(False))
+
+
 def cut_writer(database: Database) -> None:
     """End the connection that saves, from outside, as a server that restarts does; it has ended on return."""
     pid = database.write("~", lambda tx: tx.connection.info.backend_pid)
-    with psycopg.connect(database.engine.url.render_as_string(False).replace("+psycopg", "")) as other:
+    with from_outside(database) as other:
         # Without the time limit the server answers before the connection has ended.
         assert other.execute("SELECT pg_terminate_backend(%s, 10000)", (pid,)).fetchone() == (True,)
 

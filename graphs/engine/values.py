@@ -137,7 +137,7 @@ def dump(value: Any) -> str:
 
 
 def load(text: str) -> Any:
-    """Read what `dump` wrote; raises `ValueError` for anything else."""
+    """Read what `dump` wrote; raises `ValueError` for a text that cannot be read."""
     try:
         return from_json(text)  # in half the time
     except ValueError:  # it takes no half of a surrogate pair, and no deep nesting

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 
-from graphs.engine.checkpoint import Claim, EffectRow, Interrupt, Pause, Row, RunRecord
+from graphs.engine.checkpoint import EffectRow, Interrupt, Pause, Row, RunRecord
 from graphs.engine.errors import StoreFailed, UpdateRefused
 from graphs.flow import Field, Policy, Release, Review
 from storage import approvals, audit, ledger, runs
@@ -19,6 +18,7 @@ from storage.checkpoints import SqlCheckpointer
 from storage.database import Database
 from storage.leases import Heartbeat
 from storage.tables import to_micros
+from tests.databases import ON_POSTGRES, from_outside
 from tests.storage.scene import MINUTE, Clock
 
 KNOWN = {("flow", 1): "print"}
@@ -84,29 +84,21 @@ def test_an_approval_is_taken_up_only_after_its_undo(stage: Stage) -> None:
     assert (approval.status, approval.taken) == ("final", True)
 
 
-@pytest.mark.postgres
+@ON_POSTGRES
 def test_what_is_asked_and_answered_while_a_claim_waits_for_the_run_is_taken_in(stage: Stage) -> None:
     stage.ask("ask-1", wake_at=stage.clock.now)
-    if stage.database.dialect == "sqlite":  # whoever waits there has not begun to look
-        stage.store.answer("run", "ask-1", "yes")
-        assert taken_by(stage.store.claim("run", KNOWN)) == ["answer:0"]
-        return
-    url = stage.database.engine.url.render_as_string(False).replace("+psycopg", "")
-    with psycopg.connect(url) as other, psycopg.connect(url, autocommit=True) as watch, ThreadPoolExecutor(1) as pool:
+    with from_outside(stage.database) as other, from_outside(stage.database) as watch, ThreadPoolExecutor(1) as pool:
         watch.execute("UPDATE approvals SET status = 'superseded'")  # so that there is nothing yet
+        watch.commit()
         other.execute("SELECT 1 FROM runs FOR UPDATE")
         claiming = pool.submit(stage.store.claim, "run", KNOWN)
         while watch.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone() is None:
             assert not claiming.done()
         other.execute("UPDATE approvals SET status = 'answered', answer = '\"yes\"'")
         other.commit()
-        assert taken_by(claiming.result(30)) == ["answer:0"]
-
-
-def taken_by(claim: Claim) -> list[str]:
-    """What a claim has loaded of answers."""
-    assert claim.loaded is not None
-    return [write.key for write in claim.loaded.writes if write.key.startswith("answer:")]
+        loaded = claiming.result(30).loaded
+    assert loaded is not None
+    assert [write.key for write in loaded.writes] == ["answer:0"]
 
 
 def test_releasing_waits_for_the_earliest_undo_still_open(stage: Stage) -> None:

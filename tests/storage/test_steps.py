@@ -22,12 +22,9 @@ from storage.leases import Heartbeat
 from storage.saves import Save
 from storage.statements import Transaction, prepare
 from storage.steps import Step
-from tests.databases import cut_writer
+from tests.databases import ON_POSTGRES, cut_writer
 
 KNOWN = {("flow", 1): "print"}
-ON_POSTGRES = pytest.mark.parametrize(
-    "database_url", [pytest.param("postgresql", marks=pytest.mark.postgres)], indirect=True
-)
 _WITH_STEPS = prepare("SELECT thread_id FROM checkpoints WHERE step = 1")
 CHECKPOINT = Row("", 1, "step", '{"tasks":[]}', '{"set":{"text":"caf\\u00e9"}}', False, '{"ran":[]}', "UANA")
 

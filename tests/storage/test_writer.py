@@ -15,7 +15,7 @@ from storage.database import Database
 from storage.statements import Transaction, prepare
 from storage.tables import MemoryRow, insert_into
 from storage.writer import TooSlow
-from tests.databases import cut_writer
+from tests.databases import ON_POSTGRES, cut_writer
 
 _INSERT = prepare(insert_into(MemoryRow))
 _READ = prepare("SELECT value FROM memories WHERE key = :name")
@@ -320,12 +320,8 @@ def test_the_time_of_a_transaction_is_read_once(database: Database) -> None:
     assert abs(database.now() - first) < 60_000_000
 
 
-@pytest.mark.postgres
+@ON_POSTGRES
 def test_a_dropped_connection_costs_nothing_between_two_saves(database: Database) -> None:
-    if database.dialect != "postgresql":
-        database.write("a", put("before"))
-        assert kept(database) == ["before"]
-        return
     cut_writer(database)
     assert database.write("a", put("after")) == 1
     assert kept(database) == ["after"]

@@ -162,7 +162,7 @@ def test_a_card_fits_whatever_it_holds(long: made.Text, more: made.Text, short: 
         undo_until=made.LATER,
     )
     check_message(review_message(card))
-    assert read_through(card)
+    read_through(card)
     check_view(edit_view(replace(card, review=review.model_copy(update={"facts": {}}))))
     check_view(decline_view(card))
 
